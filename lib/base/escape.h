@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/* File names for people: bytes that could drive a terminal or break a line become \ooo. */
+#ifndef EROFS_BASE_ESCAPE_H
+#define EROFS_BASE_ESCAPE_H
+
+#include <stddef.h>
+
+/**
+ * erofs_escape_name() - escape one name or path
+ * @name: bytes, no terminator needed
+ * @len:  their count
+ * @buf:  receives text with a terminator; cut at a whole escape if too small
+ * @size: of @buf; 4 * @len + 1 always suffices
+ * Bytes below 0x20, 0x7f, the backslash and bytes that are not part of valid UTF-8 are escaped.
+ * Return: length of the text.
+ */
+size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size);
+
+#endif
