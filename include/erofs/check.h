@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/* check: is this image sound? Metadata always, data if asked. */
+#ifndef EROFS_CHECK_H
+#define EROFS_CHECK_H
+
+#include <erofs/engine.h>
+#include <erofs/image.h>
+
+EROFS_BEGIN_DECLS
+
+struct erofs_check_options {
+	size_t size;		/* sizeof(struct erofs_check_options) */
+	int data;		/* decode every pcluster, read all plain data */
+	int has_nid;		/* start at @nid, not at the root */
+	uint64_t nid;
+};
+
+struct erofs_check_result {
+	uint64_t inodes, directories, files;
+	uint64_t stored_bytes, decoded_bytes;	/* of regular files: on disk (shared data once), apparent size */
+	uint64_t pclusters;		/* decoded, each once */
+};
+
+/**
+ * erofs_check() - check an image or a subtree
+ * @options:    may be NULL: metadata of the whole image
+ * @diag:       receives the findings, named by path; not flushed
+ * @ret_result: may be NULL; filled also when damage was found
+ * Memory is bounded by the engine's limit. Findings do not depend on the number of workers.
+ * Return: 0; -EUCLEAN damage was reported; -ECANCELED; -EIO, -ENOMEM … (reported) the check is not complete.
+ */
+EROFS_API int erofs_check(struct erofs_image *img, struct erofs_engine *eng,
+			  const struct erofs_check_options *options, struct erofs_diag *diag,
+			  struct erofs_check_result *ret_result);
+
+EROFS_END_DECLS
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/*
+ * engine: the worker pool and the memory that decompression takes.
+ *
+ * One engine may serve any number of images; runs on one engine take turns. Its threads start with the
+ * first batch of the first run that is worth it, block all signals, and are joined by
+ * erofs_engine_free().
+ */
+#ifndef EROFS_ENGINE_H
+#define EROFS_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <erofs/diag.h>
+#include <erofs/version.h>
+
+EROFS_BEGIN_DECLS
+
+struct erofs_engine;
+
+struct erofs_engine_options {
+	size_t size;			/* sizeof(struct erofs_engine_options) */
+	const char *workers;		/* "auto" (also NULL), "percpu", "percpu-hipri", "unbound", "0", "1", "N" */
+	unsigned int reserved_pages;	/* host pages kept for LZ4, 0..16384 */
+	uint64_t max_memory;		/* bytes in flight and caches, 0: 32 MiB + 8 MiB per worker */
+};
+
+/**
+ * erofs_engine_new() - make an engine
+ * @options: may be NULL
+ * @diag:    receives what could not be had (real-time priority, memory object), may be NULL
+ * @ret_eng: receives the engine; free it with erofs_engine_free()
+ * The CPUs are those of the calling thread's affinity mask. Starts no thread.
+ * Return: 0, -EINVAL (an option is wrong), -ENOMEM.
+ */
+EROFS_API int erofs_engine_new(const struct erofs_engine_options *options, struct erofs_diag *diag,
+			       struct erofs_engine **ret_eng);
+
+/** erofs_engine_free() - join all threads and free; no run may be going on. NULL is fine. */
+EROFS_API void erofs_engine_free(struct erofs_engine *eng);
+
+/**
+ * erofs_engine_cancel() - stop the run that is going on, and every later one
+ * Running requests finish, nothing new begins, the run returns -ECANCELED. Async-signal-safe, any thread.
+ */
+EROFS_API void erofs_engine_cancel(struct erofs_engine *eng);
+
+/** erofs_engine_is_cancelled() - was erofs_engine_cancel() called? Any thread. */
+EROFS_API int erofs_engine_is_cancelled(const struct erofs_engine *eng);
+
+/** erofs_engine_workers() - threads that decode, 1 if the caller's is the only one. Any thread. */
+EROFS_API unsigned int erofs_engine_workers(const struct erofs_engine *eng);
+
+EROFS_END_DECLS
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/* All of liberofs. */
+#ifndef EROFS_EROFS_H
+#define EROFS_EROFS_H
+
+#include <erofs/check.h>
+#include <erofs/diag.h>
+#include <erofs/engine.h>
+#include <erofs/extract.h>
+#include <erofs/image.h>
+#include <erofs/inode.h>
+#include <erofs/version.h>
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/* extract: write an image's tree, in parallel, never outside the target folder. */
+#ifndef EROFS_EXTRACT_H
+#define EROFS_EXTRACT_H
+
+#include <erofs/engine.h>
+#include <erofs/image.h>
+
+EROFS_BEGIN_DECLS
+
+struct erofs_extract_options {
+	size_t size;			/* sizeof(struct erofs_extract_options) */
+	const char *target;		/* folder to create or use; if @nid is no directory: the file to create */
+	int has_nid;			/* start at @nid, not at the root */
+	uint64_t nid;
+	int overwrite;			/* replace what stands in the way (cli.md X3) */
+	int force;			/* allow "/" as the target */
+	int preserve_owner;		/* 1 yes, 0 no, -1 as root yes, else no */
+	int preserve_perms;		/* 1 exact, 0 less the umask, -1 as root exact, else less the umask */
+	int no_times;			/* leave times alone */
+	int xattrs;			/* restore extended attributes and ACLs */
+	int strict;			/* what was skipped makes the run fail (-EPERM) */
+	int fail_fast;			/* stop at the first error */
+	int sparse;			/* punch holes for runs of zero blocks too */
+	int mkdir_parents;		/* create missing parents of the target */
+	int safe_writes;		/* a temporary name for every file, not only large ones */
+};
+
+struct erofs_extract_result {
+	uint64_t files, directories, symlinks, hard_links, specials;
+	uint64_t bytes;			/* of file contents written */
+	uint64_t skipped;		/* things that could not be set or made for lack of privilege */
+	uint64_t failed;		/* entries that are not there */
+};
+
+/**
+ * erofs_extract() - extract an image, a subtree or one file
+ * @diag:       receives findings and failures, named by path; not flushed
+ * @ret_result: may be NULL; filled also after an error
+ * Rules X1 to X13 of cli.md. One bad file does not stop the others (unless fail_fast).
+ * Return: 0; -EUCLEAN damaged contents; -ECANCELED; errno of the first target failure (reported).
+ */
+EROFS_API int erofs_extract(struct erofs_image *img, struct erofs_engine *eng,
+			    const struct erofs_extract_options *options, struct erofs_diag *diag,
+			    struct erofs_extract_result *ret_result);
+
+EROFS_END_DECLS
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/*
+ * engine: threads, memory and decoding.
+ *
+ * A *lane* is all that one thread needs to read and decode an image: metadata buffer, codec contexts,
+ * input window, output scratch, LZ4 ring, pagepool. It is never shared. Every worker has one; the
+ * calling thread has one of its own (inline runs, foreground work).
+ *
+ * A *job* is one run over one image. *Work* is what is queued: a batch of requests or a part of a walk,
+ * sized in decoded bytes, run to its end by one worker. Work may submit more work of its job. A job is
+ * done when nothing of it is queued or running. Cancelled jobs still run their queued work, which looks
+ * at erofs_job_is_cancelled() and returns early: so no work is ever lost, and its owner always frees it.
+ *
+ * Work never waits for other work, so any number of workers finishes any job.
+ *
+ * Lock order: engine.lock, then nothing. dcache.lock, then nothing. No lock is held while decoding,
+ * reading or calling back.
+ */
+#ifndef EROFS_ENGINE_PRIV_H
+#define EROFS_ENGINE_PRIV_H
+
+#include <erofs/engine.h>
+
+#include "codec/codec_priv.h"
+#include "map/map_priv.h"
+
+/* ---- lanes (lane.c, read.c) ---- */
+
+struct lane;
+struct dcache;
+struct job;
+
+/**
+ * erofs_lane_new() - make a lane for @img outside any engine (public reading functions, open)
+ * @cache: decoded extents of the packed and metabox files, shared by lanes of the image; may be NULL
+ * Return: 0, -ENOMEM.
+ */
+int erofs_lane_new(struct erofs_image *img, struct dcache *cache, struct erofs_diag *diag,
+		   struct lane **ret_lane);
+void erofs_lane_free(struct lane *lane);
+
+struct metabuf *erofs_lane_metabuf(struct lane *lane);
+struct erofs_diag *erofs_lane_diag(struct lane *lane);
+struct xattr_iter *erofs_lane_xattrs(struct lane *lane);	/* NULL: no memory */
+
+/* What the run hangs on a lane (collectors, buffers): set and read by the job's owner, NULL at job start. */
+void **erofs_lane_slot(struct lane *lane);
+
+/* Number of the lane within its job, 0 .. erofs_job_lanes() - 1; 0 is the calling thread's. */
+unsigned int erofs_lane_index(const struct lane *lane);
+
+/**
+ * erofs_lane_read() - read bytes of a file, directory or symlink through map, decoders and caches
+ * Return: 0 all @len bytes were read; -EUCLEAN… (reported); -EINVAL behind the end of the file.
+ */
+int erofs_lane_read(struct lane *lane, const struct erofs_inode *ino, uint64_t off, void *buf, size_t len);
+
+/* ---- streams: a file's contents in order, extent by extent (stream.c) ---- */
+
+struct run {
+	uint64_t la, len;	/* bytes of the file */
+	const uint8_t *data;	/* NULL: a hole. Valid until the next call on this lane */
+};
+
+struct stream {
+	struct lane *lane;
+	const struct erofs_inode *ino;
+	struct map map;
+	uint64_t end;		/* stop in front of the first extent that begins at or behind it */
+	uint64_t raw_done;	/* RAW, HOLE, FRAGMENT longer than a run: bytes of ext handed out */
+	bool has_ext;
+	struct extent ext;
+};
+
+#define STREAM_RUN (UINT32_C(1) << 20)	/* bytes a run gathers; a single longer ENCODED extent is one run */
+
+/**
+ * erofs_stream_begin() - read the extents of [from, to) of a file
+ * Extents that begin in front of @from are left out and the last one is read whole, so that ranges that
+ * share a border deliver every byte once: [0, a), [a, b), [b, size). Exception: from == 0 begins at 0.
+ * RAW, HOLE and FRAGMENT extents are cut at @from and @to instead.
+ */
+int erofs_stream_begin(struct stream *s, struct lane *lane, const struct erofs_inode *ino, uint64_t from,
+		       uint64_t to);
+
+/**
+ * erofs_stream_next() - the next run: neighbouring extents decoded behind each other, up to STREAM_RUN
+ * bytes, or a hole, or a piece of raw data
+ * Return: 1, 0 at the end, negative errno (reported). After an error the stream can't go on.
+ */
+int erofs_stream_next(struct stream *s, struct run *ret_run);
+
+/* ---- the data check (verify.c) ---- */
+
+/*
+ * One pcluster, or one run of raw data, to be read and decoded: 16 bytes, so that hundreds of thousands
+ * fit the memory bound. Sorted by @addr, then @word descending (the longest reference first).
+ */
+struct pcref {
+	uint64_t addr;		/* linear address: devs[dev].linear + pa */
+	uint64_t word;		/* PCREF_*; raw: bit 63 and 63 bits of length */
+};
+
+#define PCREF_RAW (UINT64_C(1) << 63)
+
+/* ENCODED: bit 62 clear: exact; dlen 24 bits at 38, plen 21 bits at 17, alg 3 bits at 14, partial bit 13 */
+static inline uint64_t pcref_pack(unsigned int alg, bool partial, uint64_t plen, uint64_t dlen)
+{
+	return dlen << 38 | plen << 17 | (uint64_t)alg << 14 | (uint64_t)partial << 13;
+}
+
+static inline bool pcref_is_raw(const struct pcref *r)
+{
+	return r->word & PCREF_RAW;
+}
+
+static inline uint64_t pcref_plen(const struct pcref *r)
+{
+	return pcref_is_raw(r) ? r->word & ~PCREF_RAW : r->word >> 17 & 0x1fffff;
+}
+
+static inline uint32_t pcref_dlen(const struct pcref *r)
+{
+	return (uint32_t)(r->word >> 38 & 0xffffff);
+}
+
+static inline unsigned int pcref_alg(const struct pcref *r)
+{
+	return (unsigned int)(r->word >> 14 & 7);
+}
+
+static inline bool pcref_partial(const struct pcref *r)
+{
+	return r->word >> 13 & 1;
+}
+
+/* Called for every reference that could not be read or decoded, with what is wrong. Any worker. */
+typedef void (*verify_fault_fn)(void *arg, const struct pcref *ref, int err, const char *text);
+
+/**
+ * erofs_verify_refs() - read and decode everything once, in the order given
+ * @refs: sorted, no two alike; borrowed
+ * Must be called by the thread that owns @job, outside of its work; forms batches, queues them, waits.
+ * Return: 0, -ECANCELED, -ENOMEM. Faults go to @fault alone.
+ */
+int erofs_verify_refs(struct job *job, const struct pcref *refs, size_t count, verify_fault_fn fault,
+		      void *arg);
+
+/**
+ * erofs_lane_verify_extent() - decode one ENCODED or RAW extent that lies in metadata (inline tail)
+ * Return: 0, -EUCLEAN… (reported).
+ */
+int erofs_lane_verify_extent(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext);
+
+/* ---- jobs and work (engine.c, workers.c) ---- */
+
+struct work {
+	struct work *next;
+	void (*run)(struct lane *lane, struct work *work);	/* frees @work or hands it on */
+	struct job *job;
+	size_t bytes;		/* decoded bytes it is good for, an estimate; for back-pressure */
+};
+
+/**
+ * erofs_job_begin() - start a run on @eng over @img
+ * Takes the engine until erofs_job_end(). Workers are used only if the image is large enough to gain.
+ * Return: 0, -ENOMEM, -ECANCELED (the engine was cancelled).
+ */
+int erofs_job_begin(struct erofs_engine *eng, struct erofs_image *img, struct erofs_diag *diag,
+		    struct job **ret_job);
+void erofs_job_end(struct job *job);
+
+/* Queue @work (work->run and bytes are set). May be called by the owner or by work of this job. */
+void erofs_job_submit(struct job *job, struct work *work);
+
+/* Help to run, and wait until nothing of the job is queued or running. Owner only. */
+void erofs_job_wait(struct job *job);
+
+/* Would a worker be glad of more work right now? A hint, cheap enough for every directory entry. */
+bool erofs_job_is_hungry(struct job *job);
+
+bool erofs_job_is_cancelled(const struct job *job);
+/* Stop this job (fail-fast, first fatal error): like the engine's cancel, but only for this job. */
+void erofs_job_cancel(struct job *job);
+
+unsigned int erofs_job_lanes(const struct job *job);
+struct lane *erofs_job_lane(struct job *job, unsigned int index);	/* owner only, when nothing runs */
+
+/* Bytes that the run may still take for state that covers the image (engine.md E5), out of --max-memory. */
+size_t erofs_job_state_bytes(const struct job *job);
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/* The page allocator: pagepool, reserved pool, system (engine.md B1 to B3, B5). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "engine/page.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void count_take(struct pagepool *pool, enum page_source source, uint64_t since)
+{
+	struct page_counters *c = &pool->by_source[source];
+	uint64_t ns = now_ns() - since;
+
+	c->count++;
+	c->total_ns += ns;
+	if (ns > c->max_ns)
+		c->max_ns = ns;
+}
+
+/* A page of the object that is not resident. The lock is held. */
+static struct page *find_hole(struct pages *pages)
+{
+	struct page *page = pages->holes;
+
+	if (page) {
+		pages->holes = page->next;
+		return page;
+	}
+	if (pages->length == pages->limit)
+		return NULL;
+	page = malloc(sizeof(*page));
+	if (page)
+		page->index = pages->length++;
+	return page;
+}
+
+static void put_hole(struct pages *pages, struct page *page)
+{
+	pthread_mutex_lock(&pages->lock);
+	page->next = pages->holes;
+	pages->holes = page;
+	pthread_mutex_unlock(&pages->lock);
+}
+
+/* Make a page of the object resident: the price of a fresh page is paid here, not in the codec. */
+static int populate(struct pages *pages, const struct page *page)
+{
+	off_t off = (off_t)page->index * (off_t)pages->size;
+
+	if (!fallocate(pages->fd, 0, off, (off_t)pages->size))
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return -errno;
+	return pwrite(pages->fd, "", 1, off) == 1 ? 0 : -ENOMEM;
+}
+
+static void punch(struct pages *pages, const struct page *page)
+{
+	(void)fallocate(pages->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)page->index * (off_t)pages->size, (off_t)pages->size);
+}
+
+static struct page *take_system(struct pages *pages)
+{
+	struct page *page;
+
+	pthread_mutex_lock(&pages->lock);
+	page = find_hole(pages);
+	pthread_mutex_unlock(&pages->lock);
+	if (page && populate(pages, page)) {
+		put_hole(pages, page);
+		return NULL;
+	}
+	return page;
+}
+
+static struct page *take_reserved(struct pages *pages)
+{
+	struct page *page;
+	unsigned int left;
+
+	if (!atomic_load_explicit(&pages->nreserved, memory_order_relaxed))
+		return NULL;
+	pthread_mutex_lock(&pages->lock);
+	page = pages->reserved;
+	if (page) {
+		pages->reserved = page->next;
+		left = atomic_fetch_sub_explicit(&pages->nreserved, 1, memory_order_relaxed) - 1;
+		if (left < pages->lowest)
+			pages->lowest = left;
+	}
+	pthread_mutex_unlock(&pages->lock);
+	return page;
+}
+
+struct page *erofs_page_take(struct pages *pages, struct pagepool *pool, bool use_reserved)
+{
+	uint64_t since = now_ns();
+	enum page_source source = PAGE_POOL;
+	struct page *page = pool->head;
+
+	if (page) {
+		pool->head = page->next;
+	} else if (use_reserved && (page = take_reserved(pages))) {
+		source = PAGE_RESERVED;
+	} else {
+		page = take_system(pages);
+		source = page ? PAGE_SYSTEM : PAGE_FAILED;
+	}
+	count_take(pool, source, since);
+	return page;
+}
+
+void erofs_page_give(struct pagepool *pool, struct page *page)
+{
+	page->next = pool->head;
+	pool->head = page;
+}
+
+/* Put a page into the reserved pool if it wants one. */
+static bool refill(struct pages *pages, struct page *page)
+{
+	bool taken = false;
+
+	pthread_mutex_lock(&pages->lock);
+	if (atomic_load_explicit(&pages->nreserved, memory_order_relaxed) < pages->target) {
+		page->next = pages->reserved;
+		pages->reserved = page;
+		atomic_fetch_add_explicit(&pages->nreserved, 1, memory_order_relaxed);
+		pages->refills++;
+		taken = true;
+	}
+	pthread_mutex_unlock(&pages->lock);
+	return taken;
+}
+
+void erofs_pagepool_release(struct pages *pages, struct pagepool *pool)
+{
+	while (pool->head) {
+		struct page *page = pool->head;
+
+		pool->head = page->next;
+		if (refill(pages, page))
+			continue;
+		punch(pages, page);
+		put_hole(pages, page);
+	}
+}
+
+static void free_list(struct page *page)
+{
+	while (page) {
+		struct page *next = page->next;
+
+		free(page);
+		page = next;
+	}
+}
+
+void erofs_pages_fini(struct pages *pages)
+{
+	if (pages->fd < 0)
+		return;
+	free_list(pages->reserved);
+	free_list(pages->holes);
+	close(pages->fd);
+	pages->fd = -1;
+	pthread_mutex_destroy(&pages->lock);
+}
+
+static void fill_reserved(struct pages *pages, unsigned int reserved)
+{
+	while (pages->target < reserved) {
+		struct page *page = take_system(pages);
+
+		if (!page)
+			break;
+		page->next = pages->reserved;
+		pages->reserved = page;
+		pages->target++;
+	}
+	atomic_init(&pages->nreserved, pages->target);
+	pages->lowest = pages->target;
+	if (pages->target == reserved)
+		return;
+	/* all or nothing (B2): a pool that is smaller than asked for would only surprise */
+	while (pages->reserved) {
+		struct page *page = pages->reserved;
+
+		pages->reserved = page->next;
+		punch(pages, page);
+		put_hole(pages, page);
+	}
+	pages->target = 0;
+	pages->lowest = 0;
+	atomic_store(&pages->nreserved, 0);
+}
+
+int erofs_pages_init(struct pages *pages, unsigned int reserved, uint32_t limit)
+{
+	pthread_mutexattr_t attr;
+
+	memset(pages, 0, sizeof(*pages));
+	pages->size = (size_t)sysconf(_SC_PAGESIZE);
+	pages->limit = limit;
+	pages->fd = memfd_create("erofs-pages", MFD_CLOEXEC);
+	if (pages->fd < 0)
+		return -ENOSYS;
+	if (ftruncate(pages->fd, (off_t)limit * (off_t)pages->size)) {
+		close(steal_fd(&pages->fd));
+		return -ENOSYS;
+	}
+	/* a real-time worker must not wait behind a normal one that was preempted (A2) */
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&pages->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	fill_reserved(pages, reserved);
+	return 0;
+}

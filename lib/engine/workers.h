@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/*
+ * The worker pool's inside: queues, threads, jobs.
+ *
+ * One lock guards all queues. It is taken a few thousand times a second at most (work is megabytes of
+ * decoded data), so finer locks would buy nothing.
+ */
+#ifndef EROFS_ENGINE_WORKERS_H
+#define EROFS_ENGINE_WORKERS_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "engine/lane_priv.h"
+
+enum workers_mode {
+	WORKERS_INLINE,		/* the calling thread alone */
+	WORKERS_SHARED,		/* N: unpinned threads on one queue, the caller is one of them */
+	WORKERS_UNBOUND,	/* one unpinned thread per allowed CPU on one queue */
+	WORKERS_PERCPU,		/* one pinned thread per allowed CPU, a queue each */
+	WORKERS_PERCPU_HIPRI,	/* the same with SCHED_FIFO 1 */
+};
+
+struct queue {
+	struct work *head, *tail;	/* L */
+	unsigned int count;		/* L */
+};
+
+struct worker {
+	struct erofs_engine *eng;	/* C */
+	unsigned int	index;		/* C  0 .. nworkers - 1 */
+	int		cpu;		/* C  -1: not pinned */
+	pthread_t	thread;		/* C  valid if index < nstarted */
+	pthread_cond_t	wake;
+	bool		idle;		/* L  sleeps on wake */
+	struct queue	queue;		/* L */
+};
+
+struct erofs_engine {
+	pthread_mutex_t	lock;
+	pthread_cond_t	done;		/* a job has nothing queued or running, or room for more */
+	pthread_mutex_t	run;		/* held by the job that is going on */
+	enum workers_mode mode;		/* C */
+	unsigned int	nworkers;	/* C  threads the pool may have, without the caller */
+	unsigned int	nstarted;	/* L */
+	bool		start_failed;	/* L  no more threads to be had: do not ask again */
+	struct worker	*workers;	/* C */
+	struct queue	shared;		/* L  work bound to no worker */
+	unsigned int	nidle;		/* L */
+	unsigned int	nqueued;	/* L  in all queues */
+	atomic_int	spare;		/* A  relaxed hint: idle or unstarted workers less queued work */
+	bool		quit;		/* L */
+	struct job	*job;		/* L */
+	atomic_bool	cancelled;	/* A  relaxed: a flag that only ever rises */
+	struct pages	pages;
+	bool		has_pages;	/* C */
+	size_t		max_memory;	/* C */
+	struct erofs_diag *diag;	/* C  for fallbacks, may be NULL */
+	uint64_t	batches, stolen, inlined;	/* L  statistics */
+};	/* L lock  C constant once created  A atomic, order stated */
+
+struct job {
+	struct erofs_engine *eng;	/* C */
+	struct erofs_image *img;	/* C */
+	struct erofs_diag *diag;	/* C */
+	struct dcache	*cache;		/* C  NULL: nothing to cache */
+	struct lane	**lanes;	/* C  0: the owner's, i + 1: worker i's */
+	unsigned int	nlanes;		/* C */
+	bool		threads;	/* C  workers are used */
+	atomic_bool	cancelled;	/* A  relaxed */
+	unsigned int	running;	/* engine.lock */
+	size_t		bytes;		/* engine.lock  queued or running */
+	size_t		limit;		/* C  of bytes, for the owner's submits */
+	pthread_t	owner;		/* C */
+};
+
+/* Parse the words of --workers. -EINVAL if they make no sense. */
+int erofs_workers_configure(struct erofs_engine *eng, const char *words);
+
+/* Start the threads that are not running yet; fewer than wanted is no error. The lock is held. */
+void erofs_workers_start(struct erofs_engine *eng);
+
+/* Join all threads. */
+void erofs_workers_stop(struct erofs_engine *eng);
+
+/* Take the next work for worker @index (UINT_MAX: the job's owner). The lock is held. */
+struct work *erofs_workers_pick(struct erofs_engine *eng, unsigned int index);
+
+/* Run one work on a lane; the lock is held on entry and exit, not while it runs. */
+void erofs_workers_run(struct erofs_engine *eng, struct lane *lane, struct work *work);
+
+/* Queue and wake. The lock is held. */
+void erofs_workers_push(struct erofs_engine *eng, struct work *work);
+
+#endif

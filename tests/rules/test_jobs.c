@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rules A1, A3, A5, A9, A10, E2 of the engine: pools, jobs, queues, the fragment cache. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/workers.h"
+
+/* An image of zeros that is large enough for threads; nothing is read from it. */
+static struct erofs_image *fake_image(void)
+{
+	struct erofs_image *img = calloc(1, sizeof(*img));
+
+	img->super = calloc(1, sizeof(*img->super));
+	img->devs = calloc(1, sizeof(*img->devs));
+	img->ndevs = 1;
+	img->devs[0].fd = -1;
+	img->devs[0].size = UINT64_C(1) << 30;
+	img->blkbits = 12;
+	img->blksz = 4096;
+	return img;
+}
+
+static void free_image(struct erofs_image *img)
+{
+	free(img->super);
+	free(img->devs);
+	free(img);
+}
+
+static struct erofs_engine *new_engine(const char *workers)
+{
+	struct erofs_engine_options options = { .size = sizeof(options), .workers = workers };
+	struct erofs_engine *eng;
+
+	assert_int_equal(erofs_engine_new(&options, NULL, &eng), 0);
+	return eng;
+}
+
+struct shared {
+	atomic_uint ran, running, most, wrong_cpu, wrong_name;
+	atomic_uint by_lane[64];
+	atomic_size_t bytes, most_bytes;
+	unsigned int spin_us;
+};
+
+struct task {
+	struct work work;
+	struct shared *shared;
+	unsigned int depth;
+};
+
+static void run_task(struct lane *lane, struct work *work);
+
+static void submit_task(struct job *job, struct shared *shared, unsigned int depth, size_t bytes)
+{
+	struct task *t = calloc(1, sizeof(*t));
+
+	t->work.run = run_task;
+	t->work.bytes = bytes;
+	t->shared = shared;
+	t->depth = depth;
+	erofs_job_submit(job, &t->work);
+}
+
+static void run_task(struct lane *lane, struct work *work)
+{
+	struct task *t = (struct task *)work;
+	struct shared *s = t->shared;
+	unsigned int now = atomic_fetch_add(&s->running, 1) + 1;
+
+	if (now > atomic_load(&s->most))
+		atomic_store(&s->most, now);
+	if (!erofs_job_is_cancelled(lane->job)) {
+		usleep(s->spin_us);
+		atomic_fetch_add(&s->ran, 1);
+	}
+	atomic_fetch_add(&s->by_lane[erofs_lane_index(lane) & 63], 1);
+	if (t->depth) {
+		submit_task(lane->job, s, t->depth - 1, 0);
+		submit_task(lane->job, s, t->depth - 1, 0);
+	}
+	atomic_fetch_sub(&s->running, 1);
+	free(t);
+}
+
+static void run_settings(const char *workers)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine(workers);
+	struct shared s = { .spin_us = 20 };
+	struct job *job;
+	unsigned int i;
+
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	for (i = 0; i < 200; i++)
+		submit_task(job, &s, 0, 1 << 20);
+	submit_task(job, &s, 9, 0);		/* work that makes work: 1023 in all */
+	erofs_job_wait(job);
+	assert_int_equal(atomic_load(&s.ran), 200 + 1023);
+	assert_int_equal(atomic_load(&s.running), 0);
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
+static void rule_A3_every_setting_runs_every_work_once(void **state)
+{
+	static const char *const settings[] = { "0", "1", "2", "3", "7", "64", "percpu", "percpu-hipri",
+						"unbound", "auto" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(settings) / sizeof(*settings); i++)
+		run_settings(settings[i]);
+}
+
+static void rule_A3_words_that_make_no_sense_are_refused(void **state)
+{
+	static const char *const words[] = { "-1", "x", "2x", "percpux", "99999999999999999999", "1025", " 1" };
+	struct erofs_engine *eng = NULL;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		struct erofs_engine_options options = { .size = sizeof(options), .workers = words[i] };
+
+		assert_int_equal(erofs_engine_new(&options, NULL, &eng), -EINVAL);
+		assert_null(eng);
+	}
+}
+
+static void rule_A1_percpu_counts_the_affinity_mask(void **state)
+{
+	cpu_set_t old, one;
+	struct erofs_engine *eng;
+	int cpu;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(old), &old), 0);
+	eng = new_engine("percpu");
+	assert_int_equal(erofs_engine_workers(eng), CPU_COUNT(&old));
+	erofs_engine_free(eng);
+	for (cpu = 0; !CPU_ISSET(cpu, &old); cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	eng = new_engine("percpu");
+	assert_int_equal(erofs_engine_workers(eng), 1);
+	erofs_engine_free(eng);
+	assert_int_equal(sched_setaffinity(0, sizeof(old), &old), 0);
+}
+
+static void run_where(struct lane *lane, struct work *work)
+{
+	struct task *t = (struct task *)work;
+	struct shared *s = t->shared;
+	cpu_set_t set;
+	char name[16], want[32];
+
+	sched_getaffinity(0, sizeof(set), &set);
+	if (CPU_COUNT(&set) != 1)
+		atomic_fetch_add(&s->wrong_cpu, 1);
+	pthread_getname_np(pthread_self(), name, sizeof(name));
+	snprintf(want, sizeof(want), "erofs_worker/%d", sched_getcpu());
+	if (strcmp(name, want))
+		atomic_fetch_add(&s->wrong_name, 1);
+	usleep(100);
+	(void)lane;
+	free(t);
+}
+
+static void rule_A1_percpu_workers_are_pinned_and_named(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine("percpu");
+	struct shared s = { 0 };
+	struct job *job;
+	int i;
+
+	(void)state;
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	for (i = 0; i < 100; i++) {
+		struct task *t = calloc(1, sizeof(*t));
+
+		t->work.run = run_where;
+		t->shared = &s;
+		erofs_job_submit(job, &t->work);
+	}
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+	assert_int_equal(atomic_load(&s.wrong_cpu), 0);
+	assert_int_equal(atomic_load(&s.wrong_name), 0);
+}
+
+static void rule_A5_idle_workers_take_from_the_longest_queue(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine("percpu");
+	struct shared s = { .spin_us = 300 };
+	cpu_set_t old, one;
+	struct job *job;
+	int i, cpu;
+
+	(void)state;
+	if (erofs_engine_workers(eng) < 2)
+		skip();
+	sched_getaffinity(0, sizeof(old), &old);
+	for (cpu = 0; !CPU_ISSET(cpu, &old); cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	sched_setaffinity(0, sizeof(one), &one);	/* one submitter loads one CPU's queue */
+	for (i = 0; i < 200; i++)
+		submit_task(job, &s, 0, 0);
+	erofs_job_wait(job);
+	sched_setaffinity(0, sizeof(old), &old);
+	assert_int_equal(atomic_load(&s.ran), 200);
+	assert_true(atomic_load(&s.by_lane[1]) > 20);
+	assert_true(atomic_load(&s.by_lane[2]) > 20);
+	assert_true(eng->stolen > 0);
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
+static void rule_A9_cancel_runs_the_queue_dry_and_frees_it(void **state)
+{
+	static const char *const settings[] = { "1", "2", "percpu" };
+	size_t k;
+	int i;
+
+	(void)state;
+	for (k = 0; k < 3; k++) {
+		struct erofs_image *img = fake_image();
+		struct erofs_engine *eng = new_engine(settings[k]);
+		struct shared s = { .spin_us = 1000 };
+		struct job *job, *other = NULL;
+
+		assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+		for (i = 0; i < 1000; i++)
+			submit_task(job, &s, 0, 0);
+		erofs_engine_cancel(eng);
+		erofs_job_wait(job);
+		assert_true(atomic_load(&s.ran) < 1000);
+		erofs_job_end(job);
+		assert_int_equal(erofs_job_begin(eng, img, NULL, &other), -ECANCELED);
+		assert_null(other);
+		erofs_engine_free(eng);
+		free_image(img);
+	}
+}
+
+static void rule_A10_what_is_queued_is_bounded_in_bytes(void **state)
+{
+	struct erofs_engine_options options = { .size = sizeof(options), .workers = "2",
+						.max_memory = 16 << 20 };
+	struct erofs_image *img = fake_image();
+	struct shared s = { .spin_us = 50 };
+	struct erofs_engine *eng;
+	size_t most = 0;
+	struct job *job;
+	int i;
+
+	(void)state;
+	assert_int_equal(erofs_engine_new(&options, NULL, &eng), 0);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	for (i = 0; i < 500; i++) {
+		submit_task(job, &s, 0, 1 << 20);
+		pthread_mutex_lock(&eng->lock);
+		if (job->bytes > most)
+			most = job->bytes;
+		pthread_mutex_unlock(&eng->lock);
+	}
+	erofs_job_wait(job);
+	assert_int_equal(atomic_load(&s.ran), 500);
+	assert_true(most <= (16 << 20) / 8 + (1 << 20));
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
+/* ---- E2 ---- */
+
+struct readers {
+	struct dcache *cache;
+	atomic_uint fills[64];
+	atomic_uint wrong;
+};
+
+static void *read_cached(void *arg)
+{
+	struct readers *r = arg;
+	unsigned int i;
+
+	for (i = 0; i < 2000; i++) {
+		unsigned int la = i % 64;
+		struct dentry *d;
+		bool fill;
+
+		if (erofs_dcache_get(r->cache, 1, la, 4096, &d, &fill))
+			continue;
+		if (fill) {
+			atomic_fetch_add(&r->fills[la], 1);
+			usleep(100);
+			memset(d->data, (int)la, 4096);
+			erofs_dcache_filled(r->cache, d, 0);
+		}
+		if (d->data[0] != la || d->data[4095] != la)
+			atomic_fetch_add(&r->wrong, 1);
+		erofs_dcache_put(r->cache, d);
+	}
+	return NULL;
+}
+
+static void rule_E2_what_fits_is_decoded_once_by_all_workers(void **state)
+{
+	struct readers r = { 0 };
+	pthread_t thread[4];
+	int i;
+
+	(void)state;
+	assert_int_equal(erofs_dcache_new(64 * 4096, &r.cache), 0);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, read_cached, &r), 0);
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	for (i = 0; i < 64; i++)
+		assert_int_equal(atomic_load(&r.fills[i]), 1);
+	assert_int_equal(atomic_load(&r.wrong), 0);
+	erofs_dcache_free(r.cache);
+}
+
+static void rule_E2_cache_is_bounded_and_right_when_small(void **state)
+{
+	struct readers r = { 0 };
+	pthread_t thread[4];
+	int i;
+
+	(void)state;
+	assert_int_equal(erofs_dcache_new(8 * 4096, &r.cache), 0);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, read_cached, &r), 0);
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(atomic_load(&r.wrong), 0);
+	erofs_dcache_free(r.cache);
+}
+
+static void rule_E2_failed_fill_is_told_and_not_kept(void **state)
+{
+	struct dcache *cache;
+	struct dentry *d;
+	bool fill;
+	int i;
+
+	(void)state;
+	assert_int_equal(erofs_dcache_new(1 << 20, &cache), 0);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(erofs_dcache_get(cache, 1, 0, 4096, &d, &fill), 0);
+		assert_true(fill);
+		erofs_dcache_filled(cache, d, -EUCLEAN);
+	}
+	erofs_dcache_free(cache);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rule_A1_percpu_counts_the_affinity_mask),
+		cmocka_unit_test(rule_A1_percpu_workers_are_pinned_and_named),
+		cmocka_unit_test(rule_A3_every_setting_runs_every_work_once),
+		cmocka_unit_test(rule_A3_words_that_make_no_sense_are_refused),
+		cmocka_unit_test(rule_A5_idle_workers_take_from_the_longest_queue),
+		cmocka_unit_test(rule_A9_cancel_runs_the_queue_dry_and_frees_it),
+		cmocka_unit_test(rule_A10_what_is_queued_is_bounded_in_bytes),
+		cmocka_unit_test(rule_E2_what_fits_is_decoded_once_by_all_workers),
+		cmocka_unit_test(rule_E2_cache_is_bounded_and_right_when_small),
+		cmocka_unit_test(rule_E2_failed_fill_is_told_and_not_kept),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
