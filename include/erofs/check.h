@@ -33,6 +33,15 @@ EROFS_API int erofs_check(struct erofs_image *img, struct erofs_engine *eng,
 			  const struct erofs_check_options *options, struct erofs_diag *diag,
 			  struct erofs_check_result *ret_result);
 
+/**
+ * erofs_name_findings() - give the collected findings about nids their paths
+ * @start_nid: the directory or file that paths count from
+ * Walks the tree if any finding lacks a path. Of several paths of an inode the smallest is taken.
+ * Return: 0, -ECANCELED, -ENOMEM, or why the start cannot be read.
+ */
+EROFS_API int erofs_name_findings(struct erofs_image *img, struct erofs_engine *eng,
+				  struct erofs_diag *diag, uint64_t start_nid);
+
 EROFS_END_DECLS
 
 #endif

@@ -219,10 +219,13 @@ static bool owner_helps(const struct job *job)
 static void help_or_wait(struct job *job)
 {
 	struct erofs_engine *eng = job->eng;
-	struct work *work = owner_helps(job) ? erofs_workers_pick(eng, UINT_MAX) : NULL;
+	bool helps = owner_helps(job);
+	struct work *work = helps ? erofs_workers_pick(eng, UINT_MAX) : NULL;
 
 	if (!work) {
+		erofs_workers_set_idle(eng, helps);
 		pthread_cond_wait(&eng->done, &eng->lock);
+		erofs_workers_set_idle(eng, false);
 		return;
 	}
 	eng->inlined++;

@@ -10,11 +10,13 @@
 
 #include "base/cleanup.h"
 #include "engine/lane_priv.h"
+#include "engine/look.h"
 
 void erofs_close(struct erofs_image *img)
 {
 	if (!img)
 		return;
+	erofs_look_free(img->look);
 	erofs_super_free(img);
 	erofs_image_free(img);
 }
@@ -86,6 +88,8 @@ int erofs_open(const char *path, const struct erofs_open_options *options, struc
 	if (!options)
 		options = &none;
 	err = erofs_image_open(path, options->offset, diag, &img);
+	if (!err)
+		err = erofs_look_new(&img->look);
 	if (!err)
 		err = erofs_super_load(img, options, diag);
 	if (!err && !options->super_only)

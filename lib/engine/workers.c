@@ -192,9 +192,15 @@ static struct work *dequeue(struct queue *q)
 static void update_spare(struct erofs_engine *eng)
 {
 	int unstarted = eng->start_failed ? 0 : (int)(eng->nworkers - eng->nstarted);
-	int spare = (int)eng->nidle + unstarted - (int)eng->nqueued;
+	int spare = (int)eng->nidle + eng->owner_idle + unstarted - (int)eng->nqueued;
 
 	atomic_store_explicit(&eng->spare, spare, memory_order_relaxed);
+}
+
+void erofs_workers_set_idle(struct erofs_engine *eng, bool idle)
+{
+	eng->owner_idle = idle;
+	update_spare(eng);
 }
 
 /* The worker of the CPU we run on (A4). NULL: it has none. */

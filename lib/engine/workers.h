@@ -47,7 +47,8 @@ struct erofs_engine {
 	bool		start_failed;	/* L  no more threads to be had: do not ask again */
 	struct worker	*workers;	/* C */
 	struct queue	shared;		/* L  work bound to no worker */
-	unsigned int	nidle;		/* L */
+	unsigned int	nidle;		/* L  workers that sleep */
+	bool		owner_idle;	/* L  the job's owner sleeps, and would help */
 	unsigned int	nqueued;	/* L  in all queues */
 	atomic_int	spare;		/* A  relaxed hint: idle or unstarted workers less queued work */
 	bool		quit;		/* L */
@@ -89,6 +90,9 @@ struct work *erofs_workers_pick(struct erofs_engine *eng, unsigned int index);
 
 /* Run one work on a lane; the lock is held on entry and exit, not while it runs. */
 void erofs_workers_run(struct erofs_engine *eng, struct lane *lane, struct work *work);
+
+/* The owner is about to sleep and would help, or is back. The lock is held. */
+void erofs_workers_set_idle(struct erofs_engine *eng, bool idle);
 
 /* Queue and wake. The lock is held. */
 void erofs_workers_push(struct erofs_engine *eng, struct work *work);

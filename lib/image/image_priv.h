@@ -30,6 +30,7 @@ struct image_device {
 };
 
 struct super;			/* meta_priv.h */
+struct look;			/* engine/look.h */
 struct xattr_prefixes;		/* meta_priv.h */
 
 struct erofs_image {
@@ -40,6 +41,7 @@ struct erofs_image {
 	bool flat;			/* extra devices lie behind the primary one in its file */
 	struct super *super;		/* owned, made by meta */
 	struct xattr_prefixes *prefixes;	/* owned, made by meta; NULL: none */
+	struct look *look;		/* owned, made by engine: see engine/look.h */
 };
 
 /**

@@ -42,6 +42,9 @@ int erofs_map_place(struct map *m, unsigned int dev_id, uint64_t pa, uint64_t le
 		return erofs_diag_damage(m->mb->diag, DEVICE_ID, AT(m->ino->nid, ext->la),
 					 "device %u does not exist (the image has %u)", dev_id,
 					 m->ino->img->ndevs - 1);
+	ext->absent = m->absent_ok;
+	if (ext->absent)
+		return 0;
 	return erofs_diag_fail(m->mb->diag, err, AT(m->ino->nid, ext->la),
 			       "data lies on an extra device that was not given");
 }
@@ -89,6 +92,7 @@ int erofs_map_begin(struct map *m, const struct erofs_inode *ino, struct metabuf
 	m->ino = ino;
 	m->mb = mb;
 	m->strict = strict;
+	m->absent_ok = false;
 	m->next_la = 0;
 	m->buf_len = 0;
 	m->buf_pos = 0;

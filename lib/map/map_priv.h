@@ -21,6 +21,7 @@ struct extent {
 	enum extent_kind kind;
 	bool meta;		/* RAW, ENCODED: pa counts in the inode's container (inline tail) */
 	bool partial;		/* ENCODED: the stream may decode to more than len (PARTIAL_REF) */
+	bool absent;		/* RAW, ENCODED: on a device that was not given (map.absent_ok) */
 	uint8_t alg;		/* ENCODED: enum codec_alg, known and announced in the superblock */
 	uint16_t dev;		/* RAW, ENCODED without meta: index into img->devs */
 	uint32_t interlace;	/* CODEC_INTERLACED: la modulo block size */
@@ -67,6 +68,7 @@ struct map {
 	const struct erofs_inode *ino;
 	struct metabuf *mb;
 	bool strict;			/* report what readers tolerate and format.md 14 forbids */
+	bool absent_ok;			/* data on devices that were not given is no fault; set after begin */
 	uint64_t next_la;		/* where erofs_map_next() goes on */
 	struct z_header z;
 	/* everything below belongs to the layout's own file in this room */

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/* Collecting references to pclusters, in bounded memory, and bringing them into physical order. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check_priv.h"
+
+#define FIRST_ROOM 1024
+
+static int compare_refs(const void *va, const void *vb)
+{
+	const struct pcref *a = va, *b = vb;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return a->word > b->word ? -1 : a->word < b->word;
+}
+
+static uint64_t get_hi(struct ref_window *win)
+{
+	return atomic_load_explicit(&win->hi, memory_order_relaxed);
+}
+
+static void lower_hi(struct ref_window *win, uint64_t hi)
+{
+	uint64_t old = get_hi(win);
+
+	while (hi < old && !atomic_compare_exchange_weak_explicit(&win->hi, &old, hi, memory_order_relaxed,
+								   memory_order_relaxed))
+		;
+}
+
+static void drop_from(struct refs *r, uint64_t hi)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < r->count; i++)
+		if (r->refs[i].addr < hi)
+			r->refs[n++] = r->refs[i];
+	r->count = n;
+}
+
+static void drop_doubles(struct refs *r)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < r->count; i++)
+		if (!n || compare_refs(&r->refs[n - 1], &r->refs[i]))
+			r->refs[n++] = r->refs[i];
+	r->count = n;
+}
+
+/*
+ * Full: first what others already left to the next pass goes, then doubles, then the upper half. The
+ * lower half stays, so each pass gets on.
+ */
+static void squeeze(struct refs *r, struct ref_window *win)
+{
+	drop_from(r, get_hi(win));
+	if (r->count < r->max / 4 * 3)
+		return;
+	erofs_refs_sort(r);
+	drop_doubles(r);
+	if (r->count < r->max / 4 * 3)
+		return;
+	if (r->refs[r->count / 2].addr > r->refs[0].addr) {
+		lower_hi(win, r->refs[r->count / 2].addr);
+		drop_from(r, get_hi(win));
+	}
+}
+
+static bool grow(struct refs *r)
+{
+	size_t room = r->room ? r->room * 2 : FIRST_ROOM;
+	struct pcref *grown;
+
+	if (room > r->max)
+		room = r->max;
+	if (room <= r->count)
+		return false;
+	grown = realloc(r->refs, room * sizeof(*grown));
+	if (!grown)
+		return false;
+	r->refs = grown;
+	r->room = room;
+	return true;
+}
+
+int erofs_refs_add(struct refs *r, struct ref_window *win, const struct pcref *ref)
+{
+	if (ref->addr < win->lo || ref->addr >= get_hi(win))
+		return 0;
+	if (r->count == r->room && !grow(r)) {
+		squeeze(r, win);
+		if (r->count == r->room)
+			return -ENOMEM;
+		if (ref->addr >= get_hi(win))
+			return 0;
+	}
+	r->refs[r->count++] = *ref;
+	return 0;
+}
+
+void erofs_refs_sort(struct refs *r)
+{
+	size_t i;
+
+	for (i = 1; i < r->count; i++)
+		if (compare_refs(&r->refs[i - 1], &r->refs[i]) > 0)
+			break;
+	if (i < r->count)
+		qsort(r->refs, r->count, sizeof(*r->refs), compare_refs);
+}
+
+static void empty(struct refs *r)
+{
+	free(r->refs);
+	r->refs = NULL;
+	r->count = r->room = 0;
+}
+
+/* The lane whose next reference is the smallest; nlanes: none has any. */
+static unsigned int smallest(const struct refs *lanes, const size_t *at, unsigned int nlanes)
+{
+	unsigned int i, best = nlanes;
+
+	for (i = 0; i < nlanes; i++)
+		if (at[i] < lanes[i].count &&
+		    (best == nlanes || compare_refs(&lanes[i].refs[at[i]], &lanes[best].refs[at[best]]) < 0))
+			best = i;
+	return best;
+}
+
+int erofs_refs_merge(struct refs *lanes, unsigned int nlanes, uint64_t hi, struct refs *ret_all)
+{
+	size_t total = 0, *at = calloc(nlanes, sizeof(*at));
+	struct refs all = { 0 };
+	unsigned int i;
+
+	if (!at)
+		return -ENOMEM;
+	for (i = 0; i < nlanes; i++) {
+		drop_from(&lanes[i], hi);
+		total += lanes[i].count;
+	}
+	all.refs = malloc((total + 1) * sizeof(*all.refs));
+	if (!all.refs) {
+		free(at);
+		return -ENOMEM;
+	}
+	while ((i = smallest(lanes, at, nlanes)) < nlanes) {
+		const struct pcref *ref = &lanes[i].refs[at[i]++];
+
+		if (!all.count || compare_refs(&all.refs[all.count - 1], ref))
+			all.refs[all.count++] = *ref;
+	}
+	for (i = 0; i < nlanes; i++)
+		empty(&lanes[i]);
+	free(at);
+	all.room = total + 1;
+	*ret_all = all;
+	return 0;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/* One inode: symlink target, xattrs, extents. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "check/check_priv.h"
+
+#define SYMLINK_MAX 4095	/* bytes; longer ones were refused when the inode was loaded */
+
+static void check_symlink(struct check *c, struct lane *lane, const struct erofs_inode *ino)
+{
+	char target[SYMLINK_MAX];
+	const char *nul;
+
+	if (!ino->size || ino->size > sizeof(target) || erofs_lane_read(lane, ino, 0, target, ino->size))
+		return;
+	nul = memchr(target, 0, ino->size);
+	if (nul)
+		erofs_diag_damage(c->diag, SYMLINK_TARGET, AT(ino->nid, (uint64_t)(nul - target)),
+				  "a NUL byte in the symlink's target");
+}
+
+static void collect(struct check *c, struct lane *lane, const struct extent *ext)
+{
+	struct check_lane *cl = &c->lanes[erofs_lane_index(lane)];
+	struct pcref ref = { .addr = c->img->devs[ext->dev].linear + ext->pa };
+
+	ref.word = ext->kind == EXTENT_RAW ? PCREF_RAW | ext->len :
+					     pcref_pack(ext->alg, ext->partial, ext->plen, ext->len);
+	if (erofs_refs_add(&cl->refs, &c->window, &ref)) {
+		erofs_diag_fail(c->diag, -ENOMEM, AT_NOWHERE, "no memory to note pclusters");
+		erofs_job_cancel(c->job);
+	}
+}
+
+/* Map all of a file. Return: 0, or what mapping said (reported), with the offset of the trouble. */
+static int check_extents(struct check *c, struct lane *lane, const struct erofs_inode *ino, bool first,
+			 uint64_t *ret_la)
+{
+	struct check_lane *cl = &c->lanes[erofs_lane_index(lane)];
+	struct extent ext;
+	struct map map;
+	int r = erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), first);
+
+	map.absent_ok = !c->data;
+	while (!r && !erofs_job_is_cancelled(c->job)) {
+		r = erofs_map_next(&map, &ext);
+		if (r <= 0)
+			break;
+		r = 0;
+		if (ext.kind != EXTENT_RAW && ext.kind != EXTENT_ENCODED)
+			continue;
+		if (!ext.meta && !ext.absent)
+			collect(c, lane, &ext);
+		if (!ext.meta || !first)
+			continue;
+		cl->inline_bytes += ext.plen;
+		if (c->data)	/* reported there; the next extent may be sound */
+			(void)erofs_lane_verify_extent(lane, ino, &ext);
+	}
+	*ret_la = map.next_la;
+	return r;
+}
+
+static void count_inode(struct check_lane *cl, const struct erofs_inode *ino)
+{
+	cl->inodes++;
+	if (S_ISDIR(ino->mode))
+		cl->directories++;
+	if (!S_ISREG(ino->mode))
+		return;
+	cl->files++;
+	cl->decoded_bytes += ino->size;
+}
+
+static bool has_contents(const struct erofs_inode *ino)
+{
+	return S_ISREG(ino->mode) || S_ISDIR(ino->mode) || S_ISLNK(ino->mode);
+}
+
+/* @first: this inode is met for the first time in the whole check, so what it alone shows is reported. */
+static void check_inode(struct check *c, struct lane *lane, const struct erofs_inode *ino, bool first)
+{
+	uint64_t la;
+
+	if (first) {
+		struct xattr_iter *xattrs = erofs_lane_xattrs(lane);
+
+		count_inode(&c->lanes[erofs_lane_index(lane)], ino);
+		if (!xattrs)
+			erofs_diag_fail(c->diag, -ENOMEM, AT_NID(ino->nid), "no memory for xattrs");
+		else if (ino->xattr_size)
+			(void)erofs_xattr_check(xattrs, ino);
+		if (S_ISLNK(ino->mode))
+			check_symlink(c, lane, ino);
+	}
+	if (has_contents(ino))
+		(void)check_extents(c, lane, ino, first, &la);
+}
+
+void erofs_check_visit(struct check *c, struct lane *lane, const struct erofs_inode *ino)
+{
+	switch (erofs_links_add(&c->links, ino->nid, ino->nlink)) {
+	case LINKS_NEW:
+		check_inode(c, lane, ino, true);
+		break;
+	case LINKS_SEEN:
+		break;
+	case LINKS_OUTSIDE:
+		check_inode(c, lane, ino, false);
+		break;
+	}
+}
+
+void erofs_check_visit_dir(struct check *c, struct lane *lane, const struct erofs_inode *ino)
+{
+	check_inode(c, lane, ino, !c->pass);
+}
+
+void erofs_check_visit_special(struct check *c)
+{
+	struct lane *lane = erofs_job_lane(c->job, 0);
+	const struct super *super = c->img->super;
+	uint64_t la;
+
+	if (super->metabox)
+		(void)check_extents(c, lane, super->metabox, !c->pass, &la);
+	if (super->packed && check_extents(c, lane, super->packed, !c->pass, &la) == -EUCLEAN)
+		c->packed_broken = la;
+}
