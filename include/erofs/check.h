@@ -11,6 +11,7 @@ EROFS_BEGIN_DECLS
 struct erofs_check_options {
 	size_t size;		/* sizeof(struct erofs_check_options) */
 	int data;		/* decode every pcluster, read all plain data */
+	int digests;		/* compare files with their recorded digests; -ENODATA if the image has none */
 	int has_nid;		/* start at @nid, not at the root */
 	uint64_t nid;
 };
@@ -27,7 +28,7 @@ struct erofs_check_result {
  * @diag:       receives the findings, named by path; not flushed
  * @ret_result: may be NULL; filled also when damage was found
  * Memory is bounded by the engine's limit. Findings do not depend on the number of workers.
- * Return: 0; -EUCLEAN damage was reported; -ECANCELED; -EIO, -ENOMEM … (reported) the check is not complete.
+ * Return: 0; -ENODATA, -EOPNOTSUPP (reported) no digests in the image or no SHA-256 here; -EUCLEAN damage was reported; -ECANCELED; -EIO, -ENOMEM … (reported) the check is not complete.
  */
 EROFS_API int erofs_check(struct erofs_image *img, struct erofs_engine *eng,
 			  const struct erofs_check_options *options, struct erofs_diag *diag,

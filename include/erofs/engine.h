@@ -49,6 +49,33 @@ EROFS_API void erofs_engine_cancel(struct erofs_engine *eng);
 /** erofs_engine_is_cancelled() - was erofs_engine_cancel() called? Any thread. */
 EROFS_API int erofs_engine_is_cancelled(const struct erofs_engine *eng);
 
+struct erofs_progress {
+	uint64_t inodes;	/* walked or extracted in this run */
+	uint64_t bytes;		/* decoded or written in this run */
+	uint64_t total_inodes;	/* of the image, as its superblock says; 0: not known */
+};
+
+/** erofs_engine_progress() - how far the run is that is going on. Async-signal-safe, any thread. */
+EROFS_API void erofs_engine_progress(const struct erofs_engine *eng, struct erofs_progress *ret_progress);
+
+/* What the engine did, all runs of it together; pages by where they came from (engine.md B1). */
+struct erofs_stats {
+	unsigned int workers;		/* threads that decode, the caller's included if it is one of them */
+	const char *mode;		/* "inline", "shared", "unbound", "percpu", "percpu-hipri" */
+	uint64_t batches, stolen, inlined;
+	uint64_t pclusters, bytes_in, bytes_out;
+	uint64_t cache_hits, cache_misses;	/* decoded extents of the packed and metabox file */
+	unsigned int reserved_pages, lowest_reserved;	/* of the pool: size, lowest fill */
+	uint64_t refills;
+	struct {
+		uint64_t count, total_ns, max_ns;
+	} pages[4];			/* pagepool, reserved, system, failed */
+	uint64_t max_memory;		/* bytes, the limit in force */
+};
+
+/** erofs_engine_stats() - figures of the engine's runs; no run may be going on */
+EROFS_API void erofs_engine_stats(const struct erofs_engine *eng, struct erofs_stats *ret_stats);
+
 /** erofs_engine_workers() - threads that decode, 1 if the caller's is the only one. Any thread. */
 EROFS_API unsigned int erofs_engine_workers(const struct erofs_engine *eng);
 

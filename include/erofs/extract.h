@@ -24,6 +24,9 @@ struct erofs_extract_options {
 	int sparse;			/* punch holes for runs of zero blocks too */
 	int mkdir_parents;		/* create missing parents of the target */
 	int safe_writes;		/* a temporary name for every file, not only large ones */
+	int fsync;			/* flush every file before it counts as done */
+	const char *const *xattr_include;	/* globs, ends with NULL: only these; NULL: all */
+	const char *const *xattr_exclude;	/* globs, ends with NULL: never these; NULL: none */
 };
 
 struct erofs_extract_result {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/sha256.h"
 #include "check/check_priv.h"
 
 static int visit_enter(struct walk *w, struct lane *lane, struct walk_dir *dir)
@@ -109,7 +110,7 @@ static int run_pass(struct check *c, const struct erofs_inode *start)
 	if (!err && erofs_job_is_cancelled(c->job))
 		err = -ECANCELED;
 	if (!err && !c->subtree)
-		erofs_links_report(&c->links, c->diag);
+		erofs_links_report(&c->links, c->img, c->diag);
 	if (!err)
 		err = finish_window(c);
 	if (err)
@@ -175,11 +176,22 @@ static void sum_up(const struct check *c, struct erofs_check_result *ret)
 	}
 }
 
+static int check_digests_possible(const struct check *c)
+{
+	if (c->img->super->ishare_prefix < 0)
+		return erofs_diag_fail(c->diag, -ENODATA, AT_NOWHERE, "the image has no content digests");
+	if (!erofs_sha256_is_there())
+		return erofs_diag_fail(c->diag, -EOPNOTSUPP, AT_NOWHERE, "built without SHA-256 (libcrypto)");
+	return 0;
+}
+
 static int run_check(struct check *c, uint64_t nid)
 {
 	struct erofs_inode start;
 	int err = erofs_inode_load(erofs_lane_metabuf(erofs_job_lane(c->job, 0)), nid, &start), blame;
 
+	if (!err && c->digests)
+		err = check_digests_possible(c);
 	if (err)
 		return err;
 	if (!c->subtree)
@@ -204,6 +216,7 @@ int erofs_check(struct erofs_image *img, struct erofs_engine *eng, const struct 
 	if (!options)
 		options = &none;
 	c.data = options->data;
+	c.digests = options->digests;
 	c.subtree = options->has_nid && options->nid != img->super->info.root_nid;
 	nid = options->has_nid ? options->nid : img->super->info.root_nid;
 	before = diag ? erofs_diag_count(diag, EROFS_SEV_CORRUPT) : 0;

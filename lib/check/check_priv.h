@@ -50,7 +50,7 @@ void erofs_links_fini(struct links *l);
 /* A name of @nid was seen. Any thread. */
 enum links_answer erofs_links_add(struct links *l, uint64_t nid, uint32_t nlink);
 /* Report inodes of the window whose link count is not their number of names. */
-void erofs_links_report(struct links *l, struct erofs_diag *diag);
+void erofs_links_report(struct links *l, const struct erofs_image *img, struct erofs_diag *diag);
 /* Go to the next window; false: there is none. */
 bool erofs_links_advance(struct links *l);
 void erofs_links_clear(struct links *l);
@@ -114,7 +114,7 @@ struct check {
 	struct erofs_engine *eng;	/* C */
 	struct erofs_diag *diag;	/* C */
 	struct job	*job;		/* C */
-	bool		data, subtree;	/* C */
+	bool		data, digests, subtree;	/* C */
 	unsigned int	pass;		/* C  during a pass; 0: the first */
 	struct links	links;
 	struct ref_window window;
@@ -130,6 +130,8 @@ struct check {
 /* One inode of any type but a directory, by one of its names. */
 void erofs_check_visit(struct check *c, struct lane *lane, const struct erofs_inode *ino);
 void erofs_check_visit_dir(struct check *c, struct lane *lane, const struct erofs_inode *ino);
+/* Compare a regular file's contents with its recorded digest, if it has one. Reports. */
+void erofs_check_digest(struct check *c, struct lane *lane, const struct erofs_inode *ino);
 /* The packed file and the metabox. */
 void erofs_check_visit_special(struct check *c);
 /* One reference per pcluster: conflicts and overlaps become damage. @all is changed in place. */

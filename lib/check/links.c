@@ -120,7 +120,7 @@ enum links_answer erofs_links_add(struct links *l, uint64_t nid, uint32_t nlink)
 	return answer;
 }
 
-void erofs_links_report(struct links *l, struct erofs_diag *diag)
+void erofs_links_report(struct links *l, const struct erofs_image *img, struct erofs_diag *diag)
 {
 	size_t i;
 
@@ -128,7 +128,8 @@ void erofs_links_report(struct links *l, struct erofs_diag *diag)
 		const struct link_slot *s = &l->slots[i];
 
 		if (s->names && s->names != s->nlink)
-			erofs_diag_damage(diag, INODE_NLINK, AT_NID(s->nid), "link count is %" PRIu32 ", %"
+			erofs_diag_damage(diag, INODE_NLINK, AT(s->nid, erofs_inode_pos(img, s->nid)),
+					  "link count is %" PRIu32 ", %"
 					  PRIu32 " name%s found", s->nlink, s->names,
 					  s->names == 1 ? "" : "s");
 	}

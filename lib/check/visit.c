@@ -88,12 +88,15 @@ static void check_inode(struct check *c, struct lane *lane, const struct erofs_i
 		struct xattr_iter *xattrs = erofs_lane_xattrs(lane);
 
 		count_inode(&c->lanes[erofs_lane_index(lane)], ino);
+		erofs_job_count(c->job, 1, 0);
 		if (!xattrs)
 			erofs_diag_fail(c->diag, -ENOMEM, AT_NID(ino->nid), "no memory for xattrs");
 		else if (ino->xattr_size)
 			(void)erofs_xattr_check(xattrs, ino);
 		if (S_ISLNK(ino->mode))
 			check_symlink(c, lane, ino);
+		if (c->digests && S_ISREG(ino->mode) && ino->xattr_size)
+			erofs_check_digest(c, lane, ino);
 	}
 	if (has_contents(ino))
 		(void)check_extents(c, lane, ino, first, &la);

@@ -190,6 +190,9 @@ int erofs_job_begin(struct erofs_engine *eng, struct erofs_image *img, struct er
 		return err;
 	}
 	pthread_mutex_lock(&eng->run);
+	atomic_store_explicit(&eng->done_inodes, 0, memory_order_relaxed);
+	atomic_store_explicit(&eng->done_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&eng->total_inodes, img->super->info.inodes, memory_order_relaxed);
 	pthread_mutex_lock(&eng->lock);
 	eng->job = job;
 	pthread_mutex_unlock(&eng->lock);
@@ -200,9 +203,13 @@ int erofs_job_begin(struct erofs_engine *eng, struct erofs_image *img, struct er
 void erofs_job_end(struct job *job)
 {
 	struct erofs_engine *eng = job->eng;
+	unsigned int i;
 
 	erofs_job_wait(job);
 	pthread_mutex_lock(&eng->lock);
+	for (i = 0; i < job->nlanes; i++)
+		erofs_stats_add_lane(&eng->ended, job->lanes[i]);
+	erofs_stats_add_cache(&eng->ended, job->cache);
 	eng->job = NULL;
 	pthread_mutex_unlock(&eng->lock);
 	free_job(job);

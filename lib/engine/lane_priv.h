@@ -56,6 +56,10 @@ int erofs_lane_decode(struct lane *lane, const struct erofs_inode *ino, const st
 int erofs_lane_read_special(struct lane *lane, const struct erofs_inode *ino, uint64_t off, uint8_t *dst,
 			    size_t len);
 
+/* The same of a FRAGMENT extent, @skip bytes into it; also reports whose data cannot be read. */
+int erofs_lane_read_fragment(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext,
+			     uint64_t skip, uint8_t *dst, size_t len);
+
 /* Read raw bytes of an extent; @skip bytes into it. Reports. */
 int erofs_lane_read_raw(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext,
 			uint64_t skip, uint8_t *dst, size_t len);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /* Random reads of file contents through map, decoders and cache. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -75,7 +76,7 @@ static int read_extent(struct lane *lane, const struct erofs_inode *ino, const s
 	case EXTENT_ENCODED:
 		return read_encoded(lane, ino, ext, skip, dst, len);
 	case EXTENT_FRAGMENT:
-		return erofs_lane_read_special(lane, lane->img->super->packed, ext->pa + skip, dst, len);
+		return erofs_lane_read_fragment(lane, ino, ext, skip, dst, len);
 	}
 	return -EINVAL;
 }
@@ -112,6 +113,19 @@ int erofs_lane_read_special(struct lane *lane, const struct erofs_inode *ino, ui
 	if (!ino)
 		return -EINVAL;
 	return read_mapped(lane, ino, off, dst, len);
+}
+
+int erofs_lane_read_fragment(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext,
+			     uint64_t skip, uint8_t *dst, size_t len)
+{
+	int err = erofs_lane_read_special(lane, lane->img->super->packed, ext->pa + skip, dst, len);
+
+	/* the cause stands with the packed file; whose data it is, only we know */
+	if (err == -EUCLEAN)
+		erofs_diag_damage(lane->diag, DATA_DECODE, AT(ino->nid, ext->la),
+				  "its %" PRIu64 " bytes at %" PRIu64 " of the packed file cannot be read",
+				  ext->len, ext->pa);
+	return err;
 }
 
 int erofs_lane_read(struct lane *lane, const struct erofs_inode *ino, uint64_t off, void *buf, size_t len)

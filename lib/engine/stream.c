@@ -79,8 +79,7 @@ static int append(struct stream *s, size_t at, size_t len)
 	if (s->ext.kind == EXTENT_ENCODED)
 		return erofs_lane_decode(lane, s->ino, &s->ext, lane->out + at, len);
 	if (s->ext.kind == EXTENT_FRAGMENT)
-		return erofs_lane_read_special(lane, lane->img->super->packed, s->ext.pa + s->raw_done,
-					       lane->out + at, len);
+		return erofs_lane_read_fragment(lane, s->ino, &s->ext, s->raw_done, lane->out + at, len);
 	return erofs_lane_read_raw(lane, s->ino, &s->ext, s->raw_done, lane->out + at, len);
 }
 

@@ -128,12 +128,14 @@ static void run_raw(struct lane *lane, const struct batch *b)
 static void run_batch(struct lane *lane, struct work *work)
 {
 	struct batch *b = (struct batch *)work;
+	size_t bytes = b->work.bytes;
 
 	if (!erofs_job_is_cancelled(lane->job)) {
 		if (b->raw)
 			run_raw(lane, b);
 		else
 			run_refs(lane, b);
+		erofs_job_count(lane->job, 0, bytes);
 	}
 	free(b);
 }

@@ -59,6 +59,8 @@ struct erofs_engine {
 	size_t		max_memory;	/* C */
 	struct erofs_diag *diag;	/* C  for fallbacks, may be NULL */
 	uint64_t	batches, stolen, inlined;	/* L  statistics */
+	struct erofs_stats ended;	/* L  sums of the lanes of jobs that ended */
+	_Atomic uint64_t done_inodes, done_bytes, total_inodes;	/* A  relaxed: progress of the run */
 };	/* L lock  C constant once created  A atomic, order stated */
 
 struct job {
@@ -75,6 +77,11 @@ struct job {
 	size_t		limit;		/* C  of bytes, for the owner's submits */
 	pthread_t	owner;		/* C */
 };
+
+/* Add a lane's figures before it goes. The lock is held. */
+void erofs_stats_add_lane(struct erofs_stats *stats, const struct lane *lane);
+/* The same for a job's cache; NULL is fine. */
+void erofs_stats_add_cache(struct erofs_stats *stats, struct dcache *cache);
 
 /* Parse the words of --workers. -EINVAL if they make no sense. */
 int erofs_workers_configure(struct erofs_engine *eng, const char *words);

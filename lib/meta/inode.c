@@ -33,14 +33,14 @@ static int locate_inode(struct metabuf *mb, struct erofs_inode *ino)
 
 	ino->in_box = ino->nid & NID_BOX;
 	if (ino->in_box && !(sb->info.feature_incompat & EROFS_INCOMPAT_METABOX))
-		return erofs_diag_damage(mb->diag, INODE_NID, AT_NID(ino->nid),
+		return erofs_diag_damage(mb->diag, INODE_NID, AT(ino->nid, erofs_inode_pos(mb->img, ino->nid)),
 					 "inode number 0x%" PRIx64
 					 " is in the metabox, and the image has none", ino->nid);
 	end = erofs_metabuf_end(mb, ino->in_box);
 	if (!mul_ok(slot, UINT64_C(1) << DISK_NID_SHIFT, &ino->pos) ||
 	    !add_ok(ino->pos, ino->in_box ? 0 : sb->meta_base, &ino->pos) ||
 	    !range_ok(ino->pos, sizeof(struct disk_inode_compact), end))
-		return erofs_diag_damage(mb->diag, INODE_NID, AT_NID(ino->nid),
+		return erofs_diag_damage(mb->diag, INODE_NID, AT(ino->nid, erofs_inode_pos(mb->img, ino->nid)),
 					 "inode number 0x%" PRIx64 " is behind the end of the %s (%"
 					 PRIu64 " bytes)", ino->nid,
 					 ino->in_box ? "metabox" : "image", end);
@@ -291,6 +291,12 @@ static void decode_owner(struct metabuf *mb, struct erofs_inode *ino, const stru
 	erofs_diag_note(mb->diag, ODD_INODE, AT(ino->nid, ino->pos),
 			"time with %" PRIu32 " nanoseconds (at most 999999999)", raw->nsec);
 	ino->mtime_nsec = 0;
+}
+
+uint64_t erofs_inode_pos(const struct erofs_image *img, uint64_t nid)
+{
+	return nid & NID_BOX ? (nid & ~NID_BOX) << DISK_NID_SHIFT :
+			       (nid << DISK_NID_SHIFT) + img->super->meta_base;
 }
 
 int erofs_inode_load(struct metabuf *mb, uint64_t nid, struct erofs_inode *ret_ino)

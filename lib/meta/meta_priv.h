@@ -147,6 +147,9 @@ struct erofs_inode {
  */
 int erofs_inode_load(struct metabuf *mb, uint64_t nid, struct erofs_inode *ret_ino);
 
+/* Where an inode that was loaded before lies in its container: for reports. */
+uint64_t erofs_inode_pos(const struct erofs_image *img, uint64_t nid);
+
 static inline bool erofs_inode_is_compressed(const struct erofs_inode *ino)
 {
 	return ino->layout == LAYOUT_Z_FULL || ino->layout == LAYOUT_Z_COMPACT;
@@ -210,6 +213,7 @@ struct xattr_view {
 	size_t size;		/* bytes, may be 0 */
 	bool shared;
 	bool hidden;		/* index 0: not listed */
+	bool is_digest;		/* the content digest (format.md 8.8) */
 	const char *base_name;	/* the name without its base prefix: what the filter hashes */
 };
 

@@ -261,6 +261,8 @@ static bool make_view(struct xattr_iter *it, const struct entry_head *h, struct 
 	xa->size = h->size;
 	xa->shared = h->shared;
 	xa->hidden = !base;
+	xa->is_digest = !h->name_len && it->mb->img->super->ishare_prefix >= 0 &&
+			h->index == (DISK_XATTR_LONG | (unsigned int)it->mb->img->super->ishare_prefix);
 	return true;
 }
 

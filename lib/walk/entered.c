@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/escape.h"
 #include "walk/walk_int.h"
 
 #define FIRST_SLOTS 256
+#define PATH_TEXT 300	/* an escaped path in a message, cut if longer */
 #define SLOTS_SHARE 2	/* half of the state memory: 786,000 directories by default with two workers */
 
 int erofs_walk_state_new(struct walk *w)
@@ -187,14 +189,18 @@ static bool is_ancestor(const struct walk_dir *dir, uint64_t nid)
 
 void erofs_walk_report_again(struct walk *w, struct walk_dir *dir, const struct dirent_view *de)
 {
+	auto_free char *path = w->strict ? erofs_walk_path(dir, de->name, de->len) : NULL;
+	char shown[PATH_TEXT];
+
 	if (!w->strict)
 		return;
+	erofs_escape_name(path ? path : "?", path ? strlen(path) : 1, shown, sizeof(shown));
 	if (is_ancestor(dir, de->nid))
 		erofs_diag_damage(w->diag, DIR_CYCLE, AT(dir->ino.nid, de->off),
-				  "an entry leads back to the directory nid %" PRIu64 ", a cycle", de->nid);
+				  "%s leads back to the directory nid %" PRIu64 ", a cycle", shown, de->nid);
 	else
 		erofs_diag_damage(w->diag, DIR_PARENTS, AT(dir->ino.nid, de->off),
-				  "an entry is a second name of the directory nid %" PRIu64, de->nid);
+				  "%s is a second name of the directory nid %" PRIu64, shown, de->nid);
 }
 
 bool erofs_walk_may_enter(struct walk *w, struct lane *lane, struct walk_dir *dir,

@@ -87,10 +87,10 @@ void erofs_walk_check_left(struct walk *w, struct walk_dir *dir)
 	if (atomic_load_explicit(&dir->broken, memory_order_relaxed))
 		return;
 	if ((dots != want && (dots != 1 || !dir->ino.dot_omitted)) || dotdots != 1)
-		erofs_diag_damage(w->diag, DIRENT_DOTS, AT_NID(dir->ino.nid),
+		erofs_diag_damage(w->diag, DIRENT_DOTS, AT(dir->ino.nid, 0),
 				  "has %u '.' and %u '..' (wanted %u and 1)", dots, dotdots, want);
 	if (dir->ino.nlink != nlink && dir->ino.nlink != 1)
-		erofs_diag_damage(w->diag, INODE_NLINK, AT_NID(dir->ino.nid),
+		erofs_diag_damage(w->diag, INODE_NLINK, AT(dir->ino.nid, dir->ino.pos),
 				  "directory's link count is %" PRIu32 " (wanted %" PRIu64 ")",
 				  dir->ino.nlink, nlink);
 }

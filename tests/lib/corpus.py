@@ -210,10 +210,14 @@ def nids(row, paths):
     return found
 
 
-def names_fault(row, result):
-    """report: each affected path (or its nid), with an offset, stands in one line."""
+def names_fault(row, result, sound=()):
+    """report: each affected path (or its nid), with an offset, stands in one line.
+
+    sound: paths that came out as the base has them. EXPECT.tsv names some that the kernel reads
+    without an error too (/z of frag-data).
+    """
     out = []
-    paths = affected(row)
+    paths = [p for p in affected(row) if p not in sound]
     numbers = nids(row, paths)
     for path in paths:
         word = r'(^|[\s:\'"])%s($|[\s:,\'"(])' % re.escape(path)
@@ -224,6 +228,21 @@ def names_fault(row, result):
             out.append('no line names %s' % path)
         elif not any(re.search(r'@ 0x[0-9a-f]+', l) for l in lines):
             out.append('no offset beside %s' % path)
+    return out
+
+
+def sound_paths(row, target):
+    """Affected files whose kernel reads are silent and whose contents are those of the base."""
+    if row['base'] == '-' or not os.path.isdir(target):
+        return ()
+    base = tree.manifest(os.path.join(BAD, 'base-%s.mtree' % row['base']))
+    got = tree.read(target, xattrs=False, data=64 << 20)
+    out = []
+    for path in affected(row):
+        one, two = base.get(b'.' + path.encode()), got.get(b'.' + path.encode())
+        if 'read %s ' % path not in row['kernel_6.18'] and one and two and one.kind == 'file' and \
+                one.size and one.digest == two.digest and 'packed data' in row['what']:
+            out.append(path)
     return out
 
 
@@ -292,7 +311,9 @@ def tree_faults(row, target, result):
             if name in (b'./z', b'./keep') and entry.digest != INTACT:
                 faults.append('%s is not intact' % tree.show(name))
         whole = row['class'] in ('report', 'ok') and '/' not in affected(row)
-        if whole and row['name'].startswith('dir-') and not {b'./z', b'./keep'} & set(got):
+        # dir-deep-3000 holds folders and nothing else
+        if whole and row['name'].startswith('dir-') and row['name'] != 'dir-deep-3000' and \
+                not {b'./z', b'./keep'} & set(got):
             faults.append('the intact file is missing')
     return faults + special_faults(row['name'], got)
 
@@ -341,8 +362,10 @@ def check_bad(row):
                           limits=limits, watch=box)
         faults += status_faults(row, full, 'extraction')
         if not faults and row['class'] == 'report':
+            sound = sound_paths(row, target)
             for what, result in (('check', check), ('extraction', full)):
-                faults += ['%s: %s\n%s' % (what, f, result) for f in names_fault(row, result)]
+                faults += ['%s: %s\n%s' % (what, f, result)
+                           for f in names_fault(row, result, sound)]
         faults += tree_faults(row, target, full)
         faults += ['escaped: %s' % p for p in sorted(escaped(box) - before)]
         tree.remove(target)

@@ -13,7 +13,7 @@ KINDS = {
     stat.S_IFREG: 'file', stat.S_IFDIR: 'dir', stat.S_IFLNK: 'link', stat.S_IFCHR: 'char',
     stat.S_IFBLK: 'block', stat.S_IFIFO: 'fifo', stat.S_IFSOCK: 'socket',
 }
-PRIVATE = ('security.selinux',)
+HOST_LABEL = b'security.selinux'     # a host with SELinux labels whatever is made
 
 
 class Entry:
@@ -115,8 +115,7 @@ def _entry(name, at, info, xattrs, data):
     if xattrs:
         path = b'/proc/self/fd/%d/%s' % (at, name)
         for key in os.listxattr(path, follow_symlinks=False):
-            if key not in PRIVATE:
-                entry.xattrs[os.fsencode(key)] = os.getxattr(path, key, follow_symlinks=False)
+            entry.xattrs[os.fsencode(key)] = os.getxattr(path, key, follow_symlinks=False)
     if kind == 'file':
         entry.size = info.st_size
         if data and info.st_size <= data:
@@ -288,7 +287,7 @@ def compare(wanted, got, skip=(), xattrs=True, nlink=True, probe=None, maybe=(),
         if xattrs and one.xattrs != two.xattrs:
             for key in sorted(set(one.xattrs) | set(two.xattrs)):
                 a, b = one.xattrs.get(key), two.xattrs.get(key)
-                if a != b:
+                if a != b and not (key == HOST_LABEL and a is None):
                     out.append('%s: xattr %s is %s, wanted %s' % (
                         show(path), show(key), short(b), short(a)))
     return out

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The command line of fsck.erofs (cli.md 5). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsck.h"
+
+enum {
+	OPT_HELP = 1, OPT_VERSION, OPT_EXTRACT, OPT_RATIO, OPT_NOTHING, OPT_MACHINE, OPT_PATH, OPT_NID,
+	OPT_OFFSET, OPT_DEVICE, OPT_NO_SBCRC, OPT_XATTRS, OPT_NO_XATTRS, OPT_DIGEST, OPT_FORCE,
+	OPT_OVERWRITE, OPT_PRESERVE, OPT_PRESERVE_OWNER, OPT_PRESERVE_PERMS, OPT_NO_PRESERVE,
+	OPT_NO_PRESERVE_OWNER, OPT_NO_PRESERVE_PERMS, OPT_NO_TIMES, OPT_STRICT, OPT_FAIL_FAST, OPT_SPARSE,
+	OPT_MKDIR_PARENTS, OPT_SAFE_WRITES, OPT_FSYNC, OPT_XATTRS_INCLUDE, OPT_XATTRS_EXCLUDE,
+};
+
+static const struct cli_option table[] = {
+	{ OPT_EXTRACT, "extract", 0, "[DIR]", "decode all data; with DIR: and write the tree there" },
+	{ OPT_PATH, "path", 0, "X", "check or extract from this path" },
+	{ OPT_NID, "nid", 0, "#", "check or extract from this inode" },
+	{ OPT_DEVICE, "device", 0, "X", "extra device or blob, in the order of the slots" },
+	{ OPT_OFFSET, "offset", 0, "#", "the image starts there in its file (K, M, G)" },
+	{ OPT_NO_SBCRC, "no-sbcrc", 0, "", "ignore the superblock checksum" },
+	{ OPT_DIGEST, "xattr-inode-digest", 0, "", "verify recorded content digests" },
+	{ OPT_RATIO, "", 'p', "", "print the compression ratio" },
+	{ OPT_NOTHING, "", 'a', "", "-a -A -y -n -f -r: accepted, without effect" },
+	{ OPT_NOTHING, "", 'A', "", NULL },
+	{ OPT_NOTHING, "", 'y', "", NULL },
+	{ OPT_NOTHING, "", 'n', "", NULL },
+	{ OPT_NOTHING, "", 'f', "", NULL },
+	{ OPT_NOTHING, "", 'r', "", NULL },
+	{ OPT_MACHINE, "", 'C', "#", "progress lines for machines on this descriptor" },
+	CLI_ENGINE_OPTIONS,
+	{ OPT_FORCE, "force", 0, "", "allow / as the target" },
+	{ OPT_OVERWRITE, "overwrite", 0, "", "replace what stands in the way" },
+	{ OPT_XATTRS, "xattrs", 0, "", "restore extended attributes (--no-xattrs: default)" },
+	{ OPT_NO_XATTRS, "no-xattrs", 0, "", NULL },
+	{ OPT_XATTRS_INCLUDE, "xattrs-include", 0, "GLOB", "restore only these" },
+	{ OPT_XATTRS_EXCLUDE, "xattrs-exclude", 0, "GLOB", "do not restore these" },
+	{ OPT_PRESERVE, "preserve", 0, "", "both of the following" },
+	{ OPT_PRESERVE_OWNER, "preserve-owner", 0, "", "restore owners (root: default)" },
+	{ OPT_PRESERVE_PERMS, "preserve-perms", 0, "", "exact modes (root: default)" },
+	{ OPT_NO_PRESERVE, "no-preserve", 0, "", "also --no-preserve-owner, --no-preserve-perms" },
+	{ OPT_NO_PRESERVE_OWNER, "no-preserve-owner", 0, "", NULL },
+	{ OPT_NO_PRESERVE_PERMS, "no-preserve-perms", 0, "", NULL },
+	{ OPT_NO_TIMES, "no-times", 0, "", "do not restore times" },
+	{ OPT_STRICT, "strict", 0, "", "what is skipped is a failure, a warning is damage" },
+	{ OPT_FAIL_FAST, "fail-fast", 0, "", "stop the extraction at the first error" },
+	{ OPT_SPARSE, "sparse", 0, "", "write holes for blocks of zeros" },
+	{ OPT_MKDIR_PARENTS, "mkdir-parents", 0, "", "make missing parents of DIR" },
+	{ OPT_SAFE_WRITES, "safe-writes", 0, "", "write every file under a temporary name first" },
+	{ OPT_FSYNC, "fsync", 0, "", "flush every file" },
+	CLI_COMMON_OPTIONS,
+	{ OPT_HELP, "help", 'h', "", "show this help" },
+	{ OPT_VERSION, "version", 'V', "", "show versions and decompressors" },
+	{ 0 },
+};
+
+int fsck_print_help(const struct cli *cli)
+{
+	puts("Usage: fsck.erofs [OPTIONS] IMAGE\n"
+	     "Check an EROFS image, or extract it with --extract=DIR. Nothing is ever repaired.\n");
+	erofs_cli_print_options(table);
+	puts("\nA plain check does not decode data; --extract, --workers, --reserved-pages and --stats do.\n"
+	     "Exit status: 0 clean, 4 damage, 8 could not do it, 16 usage, 32 cancelled, or a sum of these.");
+	return erofs_cli_close_stdout(cli) ? CLI_FSCK_FAILED : 0;
+}
+
+static int append(struct fsck_list *list, const char *word)
+{
+	const char **grown = realloc(list->words, (list->count + 2) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	grown[list->count++] = word;
+	grown[list->count] = NULL;
+	list->words = grown;
+	return 0;
+}
+
+static int bad_number(const struct cli_parse *p)
+{
+	char name[32];
+
+	erofs_cli_usage(p->cli, p->usage_status, "%s: '%.100s' is not a number",
+			erofs_cli_option_name(p->opt, name), p->arg);
+	return -EINVAL;
+}
+
+static int take_extract(const struct cli_parse *p, struct fsck_options *o)
+{
+	if (!p->arg) {
+		o->decode = true;
+		return 1;
+	}
+	if (!*p->arg) {
+		erofs_cli_usage(p->cli, p->usage_status, "--extract= needs a folder");
+		return -EINVAL;
+	}
+	o->target = p->arg;
+	return 1;
+}
+
+static int take_machine(const struct cli_parse *p)
+{
+	const char *digits = p->arg + (*p->arg == '-');
+	uint64_t fd;
+
+	if (!erofs_cli_number(digits, &fd) || fd > 1 << 20)
+		return bad_number(p);
+	p->cli->has_machine_fd = true;
+	p->cli->machine_fd = *p->arg == '-' ? -1 : (int)fd;
+	return 1;
+}
+
+/* Options about what is read. 1 taken, 0 not one of these, negative: reported. */
+static int take_input(const struct cli_parse *p, struct fsck_options *o)
+{
+	switch (p->opt->id) {
+	case OPT_PATH:
+		o->path = p->arg;
+		return 1;
+	case OPT_NID:
+		o->has_nid = erofs_cli_number(p->arg, &o->nid);
+		return o->has_nid ? 1 : bad_number(p);
+	case OPT_OFFSET:
+		return erofs_cli_size(p->arg, &o->offset) ? 1 : bad_number(p);
+	case OPT_DEVICE:
+		return append(&o->devices, p->arg) ? -ENOMEM : 1;
+	case OPT_NO_SBCRC:
+		o->no_sbcrc = true;
+		return 1;
+	case OPT_DIGEST:
+		o->digests = true;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static int take_restore(const struct cli_parse *p, struct fsck_options *o)
+{
+	struct erofs_extract_options *x = &o->extract;
+
+	switch (p->opt->id) {
+	case OPT_XATTRS: x->xattrs = 1; return 1;
+	case OPT_NO_XATTRS: x->xattrs = 0; return 1;
+	case OPT_XATTRS_INCLUDE: return append(&o->xattr_include, p->arg) ? -ENOMEM : 1;
+	case OPT_XATTRS_EXCLUDE: return append(&o->xattr_exclude, p->arg) ? -ENOMEM : 1;
+	case OPT_PRESERVE: x->preserve_owner = x->preserve_perms = 1; return 1;
+	case OPT_PRESERVE_OWNER: x->preserve_owner = 1; return 1;
+	case OPT_PRESERVE_PERMS: x->preserve_perms = 1; return 1;
+	case OPT_NO_PRESERVE: x->preserve_owner = x->preserve_perms = 0; return 1;
+	case OPT_NO_PRESERVE_OWNER: x->preserve_owner = 0; return 1;
+	case OPT_NO_PRESERVE_PERMS: x->preserve_perms = 0; return 1;
+	case OPT_NO_TIMES: x->no_times = 1; return 1;
+	default: return 0;
+	}
+}
+
+static int take_writing(const struct cli_parse *p, struct fsck_options *o)
+{
+	struct erofs_extract_options *x = &o->extract;
+
+	switch (p->opt->id) {
+	case OPT_EXTRACT: return take_extract(p, o);
+	case OPT_FORCE: x->force = 1; return 1;
+	case OPT_OVERWRITE: x->overwrite = 1; return 1;
+	case OPT_STRICT: x->strict = 1; return 1;
+	case OPT_FAIL_FAST: x->fail_fast = 1; return 1;
+	case OPT_SPARSE: x->sparse = 1; return 1;
+	case OPT_MKDIR_PARENTS: x->mkdir_parents = 1; return 1;
+	case OPT_SAFE_WRITES: x->safe_writes = 1; return 1;
+	case OPT_FSYNC: x->fsync = 1; return 1;
+	default: return 0;
+	}
+}
+
+static int take_other(const struct cli_parse *p, struct fsck_options *o)
+{
+	switch (p->opt->id) {
+	case OPT_HELP: o->help = true; return 1;
+	case OPT_VERSION: o->version = true; return 1;
+	case OPT_RATIO: o->ratio = true; return 1;
+	case OPT_MACHINE: return take_machine(p);
+	default: return p->opt->id == OPT_NOTHING;
+	}
+}
+
+static int take_option(struct cli_parse *p, struct fsck_options *o)
+{
+	int r = take_input(p, o);
+
+	if (!r)
+		r = take_restore(p, o);
+	if (!r)
+		r = take_writing(p, o);
+	if (!r)
+		r = take_other(p, o);
+	if (!r)
+		r = erofs_cli_engine_option(p, &o->engine);
+	if (!r)
+		r = erofs_cli_common_option(p);
+	return r < 0 ? r : 0;
+}
+
+static int take_operands(int argc, char **argv, const struct cli_parse *p, struct fsck_options *o)
+{
+	int at = p->operand;
+
+	if (at == argc)
+		return erofs_cli_usage(p->cli, p->usage_status, "missing argument: IMAGE");
+	/* "--extract DIR IMAGE": optional arguments follow an equals sign only */
+	if (argc - at == 2 && o->decode && !o->target)
+		return erofs_cli_usage(p->cli, p->usage_status, "unexpected argument: %s (did you mean "
+				       "--extract=%s?)", argv[at + 1], argv[at]);
+	if (argc - at > 1)
+		return erofs_cli_usage(p->cli, p->usage_status, "unexpected argument: %s", argv[at + 1]);
+	o->image = argv[at];
+	if (!o->target && (o->extract.force || o->extract.overwrite))
+		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract=DIR",
+				       o->extract.force ? "--force" : "--overwrite");
+	return 0;
+}
+
+int fsck_parse_options(int argc, char **argv, struct cli *cli, struct fsck_options *ret)
+{
+	struct cli_parse p;
+	int r, err;
+
+	*ret = (struct fsck_options){ .extract = { .size = sizeof(ret->extract), .preserve_owner = -1,
+						   .preserve_perms = -1 } };
+	err = erofs_cli_parse_begin(&p, cli, table, CLI_FSCK_USAGE);
+	if (err)
+		return CLI_FSCK_FAILED;
+	while (!err && (r = erofs_cli_parse_next(&p, argc, argv)))
+		err = r < 0 ? r : take_option(&p, ret);
+	erofs_cli_parse_end(&p);
+	if (err)
+		return err == -ENOMEM ? CLI_FSCK_FAILED : CLI_FSCK_USAGE;
+	if (ret->help || ret->version)
+		return 0;
+	ret->extract.target = ret->target;
+	ret->extract.xattr_include = ret->xattr_include.words;
+	ret->extract.xattr_exclude = ret->xattr_exclude.words;
+	return take_operands(argc, argv, &p, ret);
+}
+
+void fsck_free_options(struct fsck_options *o)
+{
+	free(o->devices.words);
+	free(o->xattr_include.words);
+	free(o->xattr_exclude.words);
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One run of fsck.erofs: open, check, extract, tell. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fsck.h"
+
+struct run {
+	struct cli *cli;
+	const struct fsck_options *o;
+	struct erofs_diag *diag;
+	struct erofs_engine *eng;
+	struct erofs_image *img;
+	bool has_nid;
+	uint64_t nid;
+	struct erofs_check_result checked;
+	struct erofs_extract_result extracted;
+	bool extracting;	/* the extraction began */
+	int err;
+};
+
+static bool has_too_many_devices(const struct run *r)
+{
+	struct erofs_open_options options = { .size = sizeof(options), .offset = r->o->offset,
+					      .ignore_checksum = 1, .super_only = 1 };
+	struct erofs_super_info info;
+	struct erofs_image *img;
+
+	if (!r->o->devices.count || erofs_open(r->o->image, &options, NULL, &img))
+		return false;
+	erofs_image_super(img, &info);
+	erofs_close(img);
+	return r->o->devices.count > info.extra_devices;
+}
+
+static int open_image(struct run *r)
+{
+	const char *path = strcmp(r->o->image, "-") ? r->o->image : "/dev/stdin";
+	struct erofs_open_options options = {
+		.size = sizeof(options),
+		.offset = r->o->offset,
+		.devices = r->o->devices.words,
+		.device_count = r->o->devices.count,
+		.ignore_checksum = r->o->no_sbcrc,
+	};
+
+	return erofs_open(path, &options, r->diag, &r->img);
+}
+
+static int find_start(struct run *r)
+{
+	int err;
+
+	r->has_nid = r->o->has_nid;
+	r->nid = r->o->nid;
+	if (!r->o->path)
+		return 0;
+	err = erofs_lookup(r->img, r->o->path, r->diag, &r->nid);
+	if (err == -ENOENT || err == -ENOTDIR)
+		erofs_cli_say(r->cli, 'E', "%s: %s", r->o->path, strerror(-err));
+	r->has_nid = !err;
+	return err;
+}
+
+static int check_image(struct run *r)
+{
+	struct erofs_check_options options = {
+		.size = sizeof(options),
+		.data = !r->o->target && (r->o->decode || r->o->engine.named),
+		.digests = r->o->digests,
+		.has_nid = r->has_nid,
+		.nid = r->nid,
+	};
+
+	return erofs_check(r->img, r->eng, &options, r->diag, &r->checked);
+}
+
+static int extract_image(struct run *r)
+{
+	struct erofs_extract_options options = r->o->extract;
+
+	options.has_nid = r->has_nid;
+	options.nid = r->nid;
+	r->extracting = true;
+	return erofs_extract(r->img, r->eng, &options, r->diag, &r->extracted);
+}
+
+static void do_it(struct run *r)
+{
+	struct cli_progress *progress;
+	int err;
+
+	r->err = find_start(r);
+	if (r->err)
+		return;
+	progress = erofs_cli_progress_start(r->cli, r->eng, r->o->target);
+	r->err = check_image(r);
+	/* damage does not keep what is sound from being extracted */
+	if (r->o->target && r->err != -ECANCELED) {
+		err = extract_image(r);
+		if (!r->err || err == -ECANCELED)
+			r->err = err;
+	}
+	erofs_cli_progress_stop(progress);
+}
+
+static void tell_ratio(const struct run *r)
+{
+	double ratio = r->checked.decoded_bytes ?
+		       100.0 * (double)r->checked.stored_bytes / (double)r->checked.decoded_bytes : 100.0;
+
+	if (r->o->ratio)
+		erofs_cli_say_plain(r->cli, 'I', "Compression ratio: %.2f(%%)", ratio);
+}
+
+static int get_status(const struct run *r)
+{
+	int status = 0;
+
+	if (erofs_diag_count(r->diag, EROFS_SEV_CORRUPT) ||
+	    (r->o->extract.strict && erofs_diag_count(r->diag, EROFS_SEV_WARNING) > r->extracted.skipped))
+		status |= CLI_FSCK_DAMAGE;
+	if (erofs_diag_count(r->diag, EROFS_SEV_FAIL))
+		status |= CLI_FSCK_FAILED;
+	if (r->err == -ECANCELED || (r->eng && erofs_engine_is_cancelled(r->eng)))
+		status |= CLI_FSCK_CANCELLED;
+	if (r->err && !status)
+		status = r->err == -EUCLEAN ? CLI_FSCK_DAMAGE : CLI_FSCK_FAILED;
+	return status;
+}
+
+static void tell_result(const struct run *r, int status)
+{
+	const struct cli *cli = r->cli;
+
+	if (status & CLI_FSCK_CANCELLED)
+		erofs_cli_say(cli, 'E', "cancelled by %s after %" PRIu64 " inodes%s",
+			      erofs_cli_signal_name(erofs_cli_caught_signal()), r->checked.inodes,
+			      r->extracting ? ", the extracted tree is not complete" : "");
+	if (r->extracting && status)
+		erofs_cli_note(cli, 'E', "Failed to extract filesystem (%" PRIu64 " entries)",
+			      r->extracted.failed);
+	if (status & CLI_FSCK_DAMAGE)
+		erofs_cli_note(cli, 'E', "Found some filesystem corruption");
+	if (status)
+		return;
+	if (r->extracting)
+		erofs_cli_note(cli, 'I', "Extracted filesystem successfully");
+	erofs_cli_note(cli, 'I', "No errors found");
+	if (!r->extracting && !r->o->decode && !r->o->engine.named)
+		erofs_cli_note(cli, 'I', "Data was not decoded: --extract does that");
+}
+
+/* Status of a usage error that shows only once the image is open, 0: none. */
+static int late_usage(const struct run *r)
+{
+	if (r->err != -EINVAL || !has_too_many_devices(r))
+		return 0;
+	return erofs_cli_usage(r->cli, CLI_FSCK_USAGE, "more --device=%s than the image has",
+			       r->o->devices.words[r->o->devices.count - 1]);
+}
+
+static int finish(struct run *r)
+{
+	uint64_t start = r->has_nid ? r->nid : 0;
+	struct erofs_super_info info;
+	int status;
+
+	if (r->img) {
+		erofs_image_super(r->img, &info);
+		(void)erofs_name_findings(r->img, r->eng, r->diag, r->has_nid ? start : info.root_nid);
+	}
+	erofs_cli_flush(r->cli, r->diag);
+	tell_ratio(r);
+	status = get_status(r);
+	tell_result(r, status);
+	return status;
+}
+
+int fsck_run(struct cli *cli, const struct fsck_options *o)
+{
+	uint64_t started = erofs_cli_now_ns();
+	struct run r = { .cli = cli, .o = o };
+	int status;
+
+	cli->image = o->image;
+	if (erofs_diag_new(erofs_cli_finding, cli, &r.diag))
+		return CLI_FSCK_FAILED;
+	status = erofs_cli_engine_new(cli, &o->engine, CLI_FSCK_USAGE, r.diag, &r.eng);
+	if (status) {
+		erofs_diag_free(r.diag);
+		return status < 0 ? CLI_FSCK_FAILED : status;
+	}
+	erofs_cli_catch_signals(cli, r.eng);
+	r.err = open_image(&r);
+	status = late_usage(&r);
+	if (!status) {
+		if (!r.err)
+			do_it(&r);
+		status = finish(&r);
+	}
+	if (o->engine.stats)
+		erofs_cli_print_stats(cli, r.eng, o->engine.workers, erofs_cli_now_ns() - started);
+	erofs_cli_catch_signals(cli, NULL);
+	erofs_close(r.img);
+	erofs_engine_free(r.eng);
+	erofs_diag_free(r.diag);
+	return status;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/*
+ * cli: what the tools share: option tables, numbers, messages, signals, progress, figures, exit status.
+ *
+ * This room alone prints and ends processes. It owns the process: signal handlers, stdout, stderr. A
+ * tool has one struct cli, used by its main thread; the progress thread and the handlers only read it.
+ */
+#ifndef EROFS_CLI_H
+#define EROFS_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <erofs/diag.h>
+#include <erofs/engine.h>
+
+/* Exit bits of fsck(8), cli.md 3. */
+#define CLI_FSCK_DAMAGE 4
+#define CLI_FSCK_FAILED 8
+#define CLI_FSCK_USAGE 16
+#define CLI_FSCK_CANCELLED 32
+
+struct cli {
+	const char *tool;	/* "fsck.erofs" */
+	const char *image;	/* named in messages, NULL: not yet known */
+	int level;		/* -d */
+	int progress;		/* 1 yes, 0 no, -1 if stderr is a terminal */
+	bool has_machine_fd;	/* -C: lines for machines on machine_fd */
+	int machine_fd;
+	bool colour;
+};
+
+void erofs_cli_init(struct cli *cli, const char *tool);
+
+/* ---- messages (message.c) ---- */
+
+/* Print "<L> erofs: IMAGE: text" if the level allows; @letter: E W I D */
+void erofs_cli_say(const struct cli *cli, char letter, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same at every level, without the image's name. */
+void erofs_cli_say_plain(const struct cli *cli, char letter, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* With the level, without the image's name. */
+void erofs_cli_note(const struct cli *cli, char letter, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A usage error: the line, and the hint to --help. Return: @status. */
+int erofs_cli_usage(const struct cli *cli, int status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* erofs_diag_fn of the tools; @priv is the struct cli. */
+void erofs_cli_finding(void *priv, const struct erofs_finding *finding);
+
+/* Hand out all findings, and say how many were too many to keep. */
+void erofs_cli_flush(const struct cli *cli, struct erofs_diag *diag);
+
+/* Flush and close stdout. 0, or negative errno (reported): what was printed did not arrive (R11). */
+int erofs_cli_close_stdout(const struct cli *cli);
+
+/* ---- options (options.c) ---- */
+
+/*
+ * Tables are arrays that end with id 0. Names stand in the structure, not behind a pointer: linkers
+ * merge equal ends of strings, and callers look for whole names in the executable (R9).
+ */
+struct cli_option {
+	int id;			/* > 0; several names may share one */
+	char name[24];		/* long name, "": none */
+	char letter;		/* short name, 0: none */
+	char arg[12];		/* "": none; "X": required; "[X]": optional, with = only */
+	const char *help;	/* NULL: not in --help (described with another one) */
+};
+
+struct cli_parse {
+	struct cli *cli;
+	const struct cli_option *table;
+	int usage_status;
+	void *getopt;		/* private */
+	char letters[64];
+	const struct cli_option *opt;	/* the option that was found */
+	const char *arg;		/* its argument or NULL */
+	int operand;			/* after the end: index of the first operand in argv */
+};
+
+int erofs_cli_parse_begin(struct cli_parse *p, struct cli *cli, const struct cli_option *table,
+			  int usage_status);
+/* 1 an option, 0 the end, negative: a usage error was reported */
+int erofs_cli_parse_next(struct cli_parse *p, int argc, char **argv);
+void erofs_cli_parse_end(struct cli_parse *p);
+
+/* How the option is written, for messages: "--name" or "-x". */
+const char *erofs_cli_option_name(const struct cli_option *opt, char buf[32]);
+
+/* Print the table, one option a line, to stdout. */
+void erofs_cli_print_options(const struct cli_option *table);
+
+/* "TOOL (erofs-utils compatible) X.Y.Z", codecs, our own version, to stdout (R7). */
+void erofs_cli_print_version(const struct cli *cli);
+
+/* Decimal, 0x, 0 octal. false: no number, or too large (R5). */
+bool erofs_cli_number(const char *text, uint64_t *ret);
+/* The same with K M G T, KiB MiB GiB TiB. */
+bool erofs_cli_size(const char *text, uint64_t *ret);
+/* The same with N% of the machine's memory. */
+bool erofs_cli_memory(const char *text, uint64_t *ret);
+
+/* Options that both reading tools have, for the engine. */
+struct cli_engine {
+	const char *workers;
+	uint64_t reserved_pages, max_memory;
+	bool stats;
+	bool named;		/* an engine option was given, not only a variable */
+};
+
+/* Take an engine option. 1 it was one, 0 it was not, negative: usage error was reported. */
+int erofs_cli_engine_option(struct cli_parse *p, struct cli_engine *e);
+/* Ids of the options that erofs_cli_engine_option() and erofs_cli_common_option() know. */
+enum {
+	CLI_WORKERS = 900, CLI_RESERVED_PAGES, CLI_MAX_MEMORY, CLI_STATS,
+	CLI_LEVEL, CLI_QUIET, CLI_VERBOSE, CLI_PROGRESS, CLI_NO_PROGRESS,
+};
+/* The rows of an option table for these. */
+#define CLI_ENGINE_OPTIONS \
+	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" }, \
+	{ CLI_RESERVED_PAGES, "reserved-pages", 0, "N", "keep N pages for LZ4 (default 0)" }, \
+	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of caches and data in flight (K, M, G, %)" }, \
+	{ CLI_STATS, "stats", 0, "", "print figures of the run to stderr" }
+#define CLI_COMMON_OPTIONS \
+	{ CLI_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" }, \
+	{ CLI_QUIET, "quiet", 'q', "", "errors only, the same as -d0" }, \
+	{ CLI_VERBOSE, "verbose", 'v', "", "one message level more, may be repeated" }, \
+	{ CLI_PROGRESS, "progress", 0, "", "show progress (default: on a terminal)" }, \
+	{ CLI_NO_PROGRESS, "no-progress", 0, "", NULL }
+int erofs_cli_common_option(struct cli_parse *p);
+
+/* Make the engine. 0, negative errno (reported); usage errors give @usage_status as a positive value. */
+int erofs_cli_engine_new(const struct cli *cli, const struct cli_engine *e, int usage_status,
+			 struct erofs_diag *diag, struct erofs_engine **ret_eng);
+
+/* ---- signals and progress (signals.c, progress.c) ---- */
+
+/* SIGINT, SIGTERM, SIGHUP cancel @eng, a second one ends the process; SIGUSR1 prints a line (R21, R22, R24). */
+void erofs_cli_catch_signals(const struct cli *cli, struct erofs_engine *eng);
+/* The signal that cancelled, 0: none. */
+int erofs_cli_caught_signal(void);
+/* "SIGTERM" */
+const char *erofs_cli_signal_name(int number);
+/* End as the signal would have ended us: for tools whose exit status has no bit for it. */
+void erofs_cli_die_by(int number);
+
+struct cli_progress;
+/* Show progress if it is wanted (R16). NULL: not shown, or no thread to be had. */
+struct cli_progress *erofs_cli_progress_start(const struct cli *cli, struct erofs_engine *eng, bool verb_extract);
+/* Remove the line. NULL is fine. */
+void erofs_cli_progress_stop(struct cli_progress *progress);
+
+/* ---- figures (figures.c) ---- */
+
+/* Print what the engine did. @asked: the words of --workers, NULL: none; @wall_ns: of the whole run */
+void erofs_cli_print_stats(const struct cli *cli, const struct erofs_engine *eng, const char *asked,
+			   uint64_t wall_ns);
+uint64_t erofs_cli_now_ns(void);
+
+#endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/*
+ * Signals. The handlers need what they act on in static storage; a process has one set of handlers, so
+ * this is the one place in the tree that has any.
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static struct erofs_engine *volatile engine;
+static volatile sig_atomic_t caught;
+
+static void die(int number)
+{
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void cancel(int number)
+{
+	if (caught) {
+		sigset_t set;
+
+		sigemptyset(&set);
+		sigaddset(&set, number);
+		signal(number, SIG_DFL);
+		raise(number);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		return;
+	}
+	caught = number;
+	if (engine)
+		erofs_engine_cancel(engine);
+}
+
+static char *put_number(char *at, uint64_t v)
+{
+	char digits[24];
+	size_t n = 0;
+
+	do
+		digits[n++] = (char)('0' + v % 10);
+	while (v /= 10);
+	while (n)
+		*at++ = digits[--n];
+	return at;
+}
+
+static char *put_text(char *at, const char *text)
+{
+	size_t len = strlen(text);
+
+	memcpy(at, text, len);
+	return at + len;
+}
+
+/* Only what may be called in a handler: no stdio. */
+static void tell(int number)
+{
+	struct erofs_progress p = { 0 };
+	char line[160], *at = line;
+	ssize_t written;
+
+	(void)number;
+	if (engine)
+		erofs_engine_progress(engine, &p);
+	at = put_text(at, "<I> erofs: ");
+	at = put_number(at, p.inodes);
+	at = put_text(at, " of ");
+	at = put_number(at, p.total_inodes);
+	at = put_text(at, " inodes, ");
+	at = put_number(at, p.bytes >> 20);
+	at = put_text(at, " MiB so far\n");
+	written = write(STDERR_FILENO, line, (size_t)(at - line));
+	(void)written;
+}
+
+static void catch(int number, void (*handler)(int))
+{
+	struct sigaction old, sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+	/* what the caller had ignored (nohup) stays so */
+	if (!sigaction(number, NULL, &old) && old.sa_handler == SIG_IGN)
+		return;
+	sigaction(number, &sa, NULL);
+}
+
+void erofs_cli_catch_signals(const struct cli *cli, struct erofs_engine *eng)
+{
+	(void)cli;
+	engine = eng;
+	if (!eng)
+		return;
+	catch(SIGINT, cancel);
+	catch(SIGTERM, cancel);
+	catch(SIGHUP, cancel);
+	catch(SIGUSR1, tell);
+}
+
+int erofs_cli_caught_signal(void)
+{
+	return caught;
+}
+
+const char *erofs_cli_signal_name(int number)
+{
+	switch (number) {
+	case SIGINT: return "SIGINT";
+	case SIGTERM: return "SIGTERM";
+	case SIGHUP: return "SIGHUP";
+	default: return "a signal";
+	}
+}
+
+void erofs_cli_die_by(int number)
+{
+	die(number);
+}
