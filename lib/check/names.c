@@ -53,7 +53,7 @@ int erofs_name_findings(struct erofs_image *img, struct erofs_engine *eng, struc
 	if (info->metabox_nid)
 		erofs_diag_name(diag, info->metabox_nid, "(metabox file)");
 	/* also after a cancel: the findings that there are want names, and this decodes no data */
-	err = erofs_job_begin(eng, img, diag, &w.job);
+	err = erofs_job_begin_late(eng, img, diag, &w.job);
 	if (err)
 		return err;
 	err = erofs_inode_load(erofs_lane_metabuf(erofs_job_lane(w.job, 0)), start_nid, &start);

@@ -173,8 +173,8 @@ static int set_up_job(struct job *job)
 	return make_lanes(job);
 }
 
-int erofs_job_begin(struct erofs_engine *eng, struct erofs_image *img, struct erofs_diag *diag,
-		    struct job **ret_job)
+static int begin_job(struct erofs_engine *eng, struct erofs_image *img, struct erofs_diag *diag, bool late,
+		     struct job **ret_job)
 {
 	struct job *job = calloc(1, sizeof(*job));
 	int err;
@@ -184,7 +184,8 @@ int erofs_job_begin(struct erofs_engine *eng, struct erofs_image *img, struct er
 	job->eng = eng;
 	job->img = img;
 	job->diag = diag;
-	err = erofs_engine_is_cancelled(eng) ? -ECANCELED : set_up_job(job);
+	job->late = late;
+	err = !late && erofs_engine_is_cancelled(eng) ? -ECANCELED : set_up_job(job);
 	if (err) {
 		free_job(job);
 		return err;
@@ -198,6 +199,18 @@ int erofs_job_begin(struct erofs_engine *eng, struct erofs_image *img, struct er
 	pthread_mutex_unlock(&eng->lock);
 	*ret_job = job;
 	return 0;
+}
+
+int erofs_job_begin(struct erofs_engine *eng, struct erofs_image *img, struct erofs_diag *diag,
+		    struct job **ret_job)
+{
+	return begin_job(eng, img, diag, false, ret_job);
+}
+
+int erofs_job_begin_late(struct erofs_engine *eng, struct erofs_image *img, struct erofs_diag *diag,
+			 struct job **ret_job)
+{
+	return begin_job(eng, img, diag, true, ret_job);
 }
 
 void erofs_job_end(struct job *job)
@@ -274,7 +287,7 @@ bool erofs_job_is_hungry(struct job *job)
 bool erofs_job_is_cancelled(const struct job *job)
 {
 	return atomic_load_explicit(&job->cancelled, memory_order_relaxed) ||
-	       erofs_engine_is_cancelled(job->eng);
+	       (!job->late && erofs_engine_is_cancelled(job->eng));
 }
 
 void erofs_job_cancel(struct job *job)

@@ -170,6 +170,13 @@ int erofs_job_begin(struct erofs_engine *eng, struct erofs_image *img, struct er
 		    struct job **ret_job);
 void erofs_job_end(struct job *job);
 
+/*
+ * The same for work that is to be done after a cancel too (names for findings): it does not look at the
+ * engine's cancel flag. A second signal still ends a tool.
+ */
+int erofs_job_begin_late(struct erofs_engine *eng, struct erofs_image *img, struct erofs_diag *diag,
+			 struct job **ret_job);
+
 /* Queue @work (work->run and bytes are set). May be called by the owner or by work of this job. */
 void erofs_job_submit(struct job *job, struct work *work);
 

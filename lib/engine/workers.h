@@ -71,6 +71,7 @@ struct job {
 	struct lane	**lanes;	/* C  0: the owner's, i + 1: worker i's */
 	unsigned int	nlanes;		/* C */
 	bool		threads;	/* C  workers are used */
+	bool		late;		/* C  goes on after the engine was cancelled */
 	atomic_bool	cancelled;	/* A  relaxed */
 	unsigned int	running;	/* engine.lock */
 	size_t		bytes;		/* engine.lock  queued or running */

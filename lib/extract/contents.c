@@ -265,6 +265,25 @@ static void ask_for_help(struct large *l)
 	erofs_job_submit(l->x->job, &h->work);
 }
 
+/* If range @n begins in a hole that reaches beyond it, nobody needs to look at the ranges inside it. */
+static void skip_hole(struct large *l, struct lane *lane, uint64_t n)
+{
+	struct extent ext;
+	struct map map;
+	uint64_t behind, next;
+
+	if (n + 2 >= l->nranges || erofs_map_begin(&map, &l->ino, erofs_lane_metabuf(lane), false) ||
+	    erofs_map_seek(&map, n * WRITE_RANGE) || erofs_map_next(&map, &ext) <= 0 ||
+	    ext.kind != EXTENT_HOLE)
+		return;		/* what is wrong with the map, whoever writes the range reports */
+	behind = (ext.la + ext.len) / WRITE_RANGE;
+	next = atomic_load_explicit(&l->next, memory_order_relaxed);
+	while (next < behind && !atomic_compare_exchange_weak_explicit(&l->next, &next, behind,
+								       memory_order_relaxed,
+								       memory_order_relaxed))
+		;
+}
+
 static void work_on(struct large *l, struct lane *lane)
 {
 	while (!atomic_load_explicit(&l->err, memory_order_relaxed)) {
@@ -272,6 +291,7 @@ static void work_on(struct large *l, struct lane *lane)
 
 		if (n >= l->nranges)
 			break;
+		skip_hole(l, lane, n);
 		ask_for_help(l);
 		to = n + 1 == l->nranges ? l->ino.size : (n + 1) * WRITE_RANGE;
 		write_range(l, lane, n * WRITE_RANGE, to);

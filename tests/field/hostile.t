@@ -111,10 +111,14 @@ def _():
     folder = fresh('source', make=True, mode=0o755)
     for name in ('a', 'b'):
         with open(os.path.join(folder, name), 'wb') as file:
-            file.write(b''.join(b'%d %s\n' % (n, name.encode()) for n in range(600)))
+            file.write(b''.join(b'%d %s\n' % (n, name.encode()) for n in range(6000)))
     for words in (['-zlz4'], ['-zlzma'], ['-zdeflate'], ['-zzstd']):
-        image = mkimg.Image.load(mkfs(folder, '-C65536', *words))
+        image = mkimg.Image.load(mkfs(folder, '-C65536', '-Elegacy-compress', *words))
         inode = image.find('a')
+        # the index behind the last extent says where that ends
+        last = inode.index(inode.size // 4096) + 2
+        is_(image.get(last, 'H'), inode.size % 4096, 'end of the last extent')
+        image.put(last, 'H', inode.size % 4096 + 50)
         image.put(inode.at + 8, 'I', inode.size + 50)
         target = fresh()
         expect(fsck('--extract=' + target, save(bytes(image.seal().data))), 4, r'/a\b.*0x[0-9a-f]+')
@@ -132,7 +136,8 @@ def _():
 @test('field 76: pclusters that overlap are reported, and decoding ends')
 def _():
     rows('z-overlap')
-    root = Dir(intact(v=Runs([(65, 4), (66, 4)])))
+    # one pcluster for 4 lclusters and for 5
+    root = Dir(intact(v=Runs([(65, 4), (66, 5)])))
     image = mkimg.Image(mkimg.build(root))
     inode = image.find('v')
     image.put(inode.index(4) + 4, 'I', image.get(inode.index(0) + 4, 'I'))

@@ -23,6 +23,8 @@ def contents(node, block):
                         for p in node.chunks)
         return data[:node.size] if node.size is not None else data
     if node.runs is not None:
+        if any(isinstance(raw, bytes) for raw, _ in node.runs):
+            return b''      # ready-made streams: who makes them knows what they hold
         return b''.join(bytes([byte]) * (count * block) for byte, count in node.runs)
     return node.data
 
