@@ -192,7 +192,7 @@ int fsck_run(struct cli *cli, const struct fsck_options *o)
 		erofs_diag_free(r.diag);
 		return status < 0 ? CLI_FSCK_FAILED : status;
 	}
-	erofs_cli_catch_signals(cli, r.eng);
+	erofs_cli_catch_signals(r.eng);
 	r.err = open_image(&r);
 	status = late_usage(&r);
 	if (!status) {
@@ -202,7 +202,7 @@ int fsck_run(struct cli *cli, const struct fsck_options *o)
 	}
 	if (o->engine.stats)
 		erofs_cli_print_stats(cli, r.eng, o->engine.workers, erofs_cli_now_ns() - started);
-	erofs_cli_catch_signals(cli, NULL);
+	erofs_cli_catch_signals(NULL);
 	erofs_close(r.img);
 	erofs_engine_free(r.eng);
 	erofs_diag_free(r.diag);

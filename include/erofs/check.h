@@ -28,7 +28,8 @@ struct erofs_check_result {
  * @diag:       receives the findings, named by path; not flushed
  * @ret_result: may be NULL; filled also when damage was found
  * Memory is bounded by the engine's limit. Findings do not depend on the number of workers.
- * Return: 0; -ENODATA, -EOPNOTSUPP (reported) no digests in the image or no SHA-256 here; -EUCLEAN damage was reported; -ECANCELED; -EIO, -ENOMEM … (reported) the check is not complete.
+ * Return: 0; -EUCLEAN damage was reported; -ECANCELED; -EIO, -ENOMEM … (reported) the check is not
+ * complete; -ENODATA, -EOPNOTSUPP (reported) no digests in the image, or no SHA-256 in this build.
  */
 EROFS_API int erofs_check(struct erofs_image *img, struct erofs_engine *eng,
 			  const struct erofs_check_options *options, struct erofs_diag *diag,

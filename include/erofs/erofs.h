@@ -9,6 +9,7 @@
 #include <erofs/extract.h>
 #include <erofs/image.h>
 #include <erofs/inode.h>
+#include <erofs/stats.h>
 #include <erofs/version.h>
 
 #endif

@@ -35,8 +35,9 @@ struct erofs_open_options {
  * @ret_img: receives the image; close it with erofs_close()
  * Superblock, configuration records, device table, packed and metabox inode, long xattr prefixes and
  * root inode are read and checked.
- * Return: 0; -EUCLEAN damaged; -EINVAL no EROFS image (or an option is wrong); -EOPNOTSUPP feature
- * unknown here; -ENODEV device missing or too many; -ENOMEM; errno of open or read.
+ * Return: 0; -EUCLEAN damaged; -EINVAL no EROFS image (or an option is wrong,
+ * or there are more devices than slots); -EOPNOTSUPP feature
+ * unknown here; -ENOMEM; errno of open or read.
  */
 EROFS_API int erofs_open(const char *path, const struct erofs_open_options *options,
 			 struct erofs_diag *diag, struct erofs_image **ret_img);
@@ -49,6 +50,7 @@ struct erofs_super_info {
 	uint32_t block_size;		/* bytes */
 	uint32_t super_size;		/* bytes, 128 + 16 * slots */
 	uint64_t blocks;		/* of the primary device */
+	uint64_t total_blocks;		/* of all devices */
 	uint64_t meta_block;		/* base of nids, in blocks */
 	uint64_t xattr_block;		/* base of shared xattrs, in blocks */
 	uint64_t root_nid, packed_nid, metabox_nid;	/* 0: none (packed, metabox) */

@@ -57,6 +57,9 @@ void erofs_cli_finding(void *priv, const struct erofs_finding *finding);
 /* Hand out all findings, and say how many were too many to keep. */
 void erofs_cli_flush(const struct cli *cli, struct erofs_diag *diag);
 
+/* A name for people: control bytes and what is no UTF-8 as \ooo. NULL: no memory; free() it. */
+char *erofs_cli_escape(const char *name, size_t len);
+
 /* Flush and close stdout. 0, or negative errno (reported): what was printed did not arrive (R11). */
 int erofs_cli_close_stdout(const struct cli *cli);
 
@@ -142,8 +145,11 @@ int erofs_cli_engine_new(const struct cli *cli, const struct cli_engine *e, int 
 
 /* ---- signals and progress (signals.c, progress.c) ---- */
 
-/* SIGINT, SIGTERM, SIGHUP cancel @eng, a second one ends the process; SIGUSR1 prints a line (R21, R22, R24). */
-void erofs_cli_catch_signals(const struct cli *cli, struct erofs_engine *eng);
+/*
+ * SIGINT, SIGTERM, SIGHUP cancel @eng, a second one ends the process; SIGUSR1 prints a line (R21, R22).
+ * NULL: as it was before.
+ */
+void erofs_cli_catch_signals(struct erofs_engine *eng);
 /* The signal that cancelled, 0: none. */
 int erofs_cli_caught_signal(void);
 /* "SIGTERM" */

@@ -137,6 +137,15 @@ void erofs_cli_flush(const struct cli *cli, struct erofs_diag *diag)
 		erofs_cli_say(cli, 'E', "%" PRIu64 " more findings are not shown", dropped);
 }
 
+char *erofs_cli_escape(const char *name, size_t len)
+{
+	char *text = malloc(4 * len + 1);
+
+	if (text)
+		erofs_escape_name(name, len, text, 4 * len + 1);
+	return text;
+}
+
 int erofs_cli_close_stdout(const struct cli *cli)
 {
 	bool failed = ferror(stdout);

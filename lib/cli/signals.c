@@ -88,16 +88,25 @@ static void catch(int number, void (*handler)(int))
 	sigaction(number, &sa, NULL);
 }
 
-void erofs_cli_catch_signals(const struct cli *cli, struct erofs_engine *eng)
+static void release(int number, void (*handler)(int))
 {
-	(void)cli;
+	struct sigaction old;
+
+	if (!sigaction(number, NULL, &old) && old.sa_handler == handler)
+		signal(number, SIG_DFL);
+}
+
+void erofs_cli_catch_signals(struct erofs_engine *eng)
+{
+	void (*set)(int, void (*)(int)) = eng ? catch : release;
+
+	if (eng)
+		engine = eng;
+	set(SIGINT, cancel);
+	set(SIGTERM, cancel);
+	set(SIGHUP, cancel);
+	set(SIGUSR1, tell);
 	engine = eng;
-	if (!eng)
-		return;
-	catch(SIGINT, cancel);
-	catch(SIGTERM, cancel);
-	catch(SIGHUP, cancel);
-	catch(SIGUSR1, tell);
 }
 
 int erofs_cli_caught_signal(void)

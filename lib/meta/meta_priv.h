@@ -45,7 +45,7 @@ struct super {
  * Fills img->super, blkbits, blksz, devs, and opens the extra devices. Checks in the order of format.md 2.7.
  * Errors are chosen for exit codes (cli.md 3): wrong magic -EINVAL; unknown feature or algorithm
  * -EOPNOTSUPP (named: the bit or its number); file too short for a superblock -EINVAL; block size above
- * 64 KiB -EOPNOTSUPP; other faults -EUCLEAN; missing device or too many -ENODEV.
+ * 64 KiB -EOPNOTSUPP; other faults -EUCLEAN; more devices than slots -EINVAL.
  * A missing extra device is no error here: decoding its data is (devs[i].fd stays -1).
  */
 int erofs_super_load(struct erofs_image *img, const struct erofs_open_options *options,
@@ -240,7 +240,7 @@ int erofs_xattr_next(struct xattr_iter *it, struct xattr_view *ret_xa);
 /** erofs_xattr_damage() - was anything reported since erofs_xattr_begin()? 0 or -EUCLEAN */
 int erofs_xattr_damage(const struct xattr_iter *it);
 
-/** erofs_xattr_check() - iterate and check everything that 8.x and section 14 item 16 ask (filter bits, ACLs, duplicates) */
+/** erofs_xattr_check() - iterate and check all of format.md 8 and 14.16: filter bits, ACLs, duplicates */
 int erofs_xattr_check(struct xattr_iter *it, const struct erofs_inode *ino);
 
 /**

@@ -96,6 +96,7 @@ static int open_devices(const struct super_loader *l)
 int erofs_super_load_devices(const struct super_loader *l)
 {
 	struct super *sb = l->sb;
+	unsigned int i;
 	int err;
 
 	l->img->devs[0].blocks = sb->info.blocks;
@@ -114,5 +115,7 @@ int erofs_super_load_devices(const struct super_loader *l)
 		if (err)
 			return err;
 	}
+	for (i = 0; i < l->img->ndevs; i++)
+		sb->info.total_blocks += l->img->devs[i].blocks;	/* 65536 times 48 bits at most */
 	return erofs_image_settle(l->img, l->diag);
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* dump.erofs: its options, and what it prints. */
+#ifndef EROFS_DUMP_H
+#define EROFS_DUMP_H
+
+#include <erofs/erofs.h>
+
+#include "cli/cli.h"
+
+#define DUMP_PARTLY 1		/* answered, negatively or in part (cli.md 3) */
+#define DUMP_TROUBLE 2
+
+struct dump_options {
+	const char *image;
+	bool help, version;
+	bool super, statistics, extents, list, cat, udev;	/* actions */
+	const char *path;
+	bool has_nid;
+	uint64_t nid, offset;
+	bool no_sbcrc;
+	const char **devices;		/* borrowed words */
+	unsigned int device_count;
+	struct cli_engine engine;
+};
+
+/* 0, or the exit status after a usage error. */
+int dump_parse_options(int argc, char **argv, struct cli *cli, struct dump_options *ret);
+void dump_free_options(struct dump_options *o);
+int dump_print_help(const struct cli *cli);
+
+/* Do what the options say. Return: the exit status. */
+int dump_run(struct cli *cli, const struct dump_options *o);
+
+/* All print to stdout; errors are reported to @diag by the library. 0, negative errno. */
+void dump_print_super(const struct erofs_super_info *info);
+void dump_print_udev(const struct erofs_super_info *info);
+void dump_print_statistics(const struct erofs_statistics *s);
+void dump_print_inode(const struct erofs_stat *st, const char *path);
+int dump_print_extents(const struct erofs_inode *ino, struct erofs_diag *diag, const char *path);
+int dump_print_entries(const struct erofs_inode *ino, struct erofs_diag *diag);
+int dump_print_contents(const struct erofs_inode *ino, struct erofs_diag *diag);
+
+/* A name or path: as it is into files, escaped on terminals (R18). */
+void dump_print_name(const char *name, size_t len);
+
+#endif

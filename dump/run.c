@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One run of dump.erofs: open what is needed, print what was asked for. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "dump.h"
+
+struct run {
+	struct cli *cli;
+	const struct dump_options *o;
+	struct erofs_diag *diag;
+	struct erofs_engine *eng;
+	struct erofs_image *img;
+	struct erofs_inode *ino;	/* of --path or --nid */
+	struct erofs_stat st;
+	char *path;			/* of ino */
+};
+
+static bool needs_inode(const struct dump_options *o)
+{
+	return o->path || o->has_nid || o->list;
+}
+
+static bool needs_super_only(const struct dump_options *o)
+{
+	return !o->statistics && !needs_inode(o);
+}
+
+static int open_image(struct run *r)
+{
+	const char *path = strcmp(r->o->image, "-") ? r->o->image : "/dev/stdin";
+	struct erofs_open_options options = {
+		.size = sizeof(options),
+		.offset = r->o->offset,
+		.devices = r->o->devices,
+		.device_count = r->o->device_count,
+		.ignore_checksum = r->o->no_sbcrc,
+		.super_only = needs_super_only(r->o),
+	};
+
+	return erofs_open(path, &options, r->diag, &r->img);
+}
+
+/* A path without empty parts, "." and "..", as people expect to see it. NULL: no memory. */
+static char *tidy_path(const char *path)
+{
+	char *tidy = malloc(strlen(path) + 2), *end = tidy;
+
+	if (!tidy)
+		return NULL;
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && !memcmp(path, "..", 2)) {
+			while (end > tidy && *--end != '/')
+				;
+		} else if (len && !(len == 1 && *path == '.')) {
+			*end++ = '/';
+			memcpy(end, path, len);
+			end += len;
+		}
+		path += len + (path[len] == '/');
+	}
+	if (end == tidy)
+		*end++ = '/';
+	*end = '\0';
+	return tidy;
+}
+
+/* Of several names of one inode the first is shown, as the released tool does. */
+static int find_path(struct run *r)
+{
+	int err;
+
+	if (r->o->path && (S_ISDIR(r->st.mode) || r->st.nlink <= 1)) {
+		r->path = tidy_path(r->o->path);
+		return r->path ? 0 : -ENOMEM;
+	}
+	/* damage on the way is no reason not to show the inode */
+	err = erofs_path_of(r->img, r->st.nid, NULL, &r->path);
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		r->path = strdup("(unknown)");
+	return r->path ? 0 : -ENOMEM;
+}
+
+static int open_inode(struct run *r)
+{
+	struct erofs_super_info info;
+	uint64_t nid = r->o->nid;
+	int err = 0;
+
+	erofs_image_super(r->img, &info);
+	if (r->o->path)
+		err = erofs_lookup(r->img, r->o->path, r->diag, &nid);
+	else if (!r->o->has_nid)
+		nid = info.root_nid;
+	if (err == -ENOENT || err == -ENOTDIR)
+		erofs_cli_say(r->cli, 'E', "%s: %s", r->o->path, strerror(-err));
+	if (!err)
+		err = erofs_inode_open(r->img, nid, r->diag, &r->ino);
+	if (err)
+		return err;
+	erofs_inode_stat(r->ino, &r->st);
+	return r->o->cat ? 0 : find_path(r);
+}
+
+static int print_inode(struct run *r)
+{
+	int err = 0, more;
+
+	if (r->o->cat) {
+		err = dump_print_contents(r->ino, r->diag);
+		if (err == -EISDIR)
+			erofs_cli_say(r->cli, 'E', "cannot show a directory with --cat (try --ls)");
+		return err;
+	}
+	dump_print_inode(&r->st, r->path);
+	if (r->o->extents)
+		err = dump_print_extents(r->ino, r->diag, r->path);
+	if (r->o->list) {
+		more = dump_print_entries(r->ino, r->diag);
+		if (more == -ENOTDIR)
+			erofs_cli_say(r->cli, 'E', "%s: %s", r->path, strerror(ENOTDIR));
+		err = err ? err : more;
+	}
+	return err;
+}
+
+static int print_statistics(struct run *r)
+{
+	struct erofs_statistics statistics;
+	int err;
+
+	/* the rest does not run on the engine: there a signal may end the process at once */
+	erofs_cli_catch_signals(r->eng);
+	err = erofs_count_tree(r->img, r->eng, r->diag, &statistics);
+	erofs_cli_catch_signals(NULL);
+	if (!err || err == -EUCLEAN)
+		dump_print_statistics(&statistics);
+	return err;
+}
+
+/* What can be printed is printed; the first error counts. */
+static int print_all(struct run *r)
+{
+	const struct dump_options *o = r->o;
+	bool nothing = !o->udev && !o->statistics && !needs_inode(o);
+	struct erofs_super_info info;
+	int err = 0, more;
+
+	erofs_image_super(r->img, &info);
+	if (!info.checksum_ok && !o->no_sbcrc)
+		erofs_cli_say(r->cli, 'W', "wrong superblock checksum: what follows may not be so");
+	if (o->udev)
+		dump_print_udev(&info);
+	if (o->super || nothing)
+		dump_print_super(&info);
+	if (o->statistics)
+		err = print_statistics(r);
+	if (!needs_inode(o))
+		return err;
+	more = open_inode(r);
+	if (!more)
+		more = print_inode(r);
+	return err ? err : more;
+}
+
+static int choose_status(const struct run *r, int err)
+{
+	if (!r->img)
+		return DUMP_TROUBLE;
+	if (err == -ENOMEM || err == -EIO)
+		return DUMP_TROUBLE;
+	if (err || erofs_diag_count(r->diag, EROFS_SEV_FAIL) || erofs_diag_count(r->diag, EROFS_SEV_CORRUPT))
+		return DUMP_PARTLY;
+	return 0;
+}
+
+static void clean_up(struct run *r)
+{
+	free(r->path);
+	erofs_inode_close(r->ino);
+	erofs_close(r->img);
+	erofs_engine_free(r->eng);
+	erofs_diag_free(r->diag);
+}
+
+static int run_all(struct run *r)
+{
+	struct erofs_super_info info;
+	int status, err;
+
+	status = erofs_cli_engine_new(r->cli, &r->o->engine, DUMP_TROUBLE, r->diag, &r->eng);
+	if (status)
+		return DUMP_TROUBLE;
+	err = open_image(r);
+	if (!err)
+		err = print_all(r);
+	status = choose_status(r, err);
+	if (r->img && !needs_super_only(r->o) && status) {
+		erofs_image_super(r->img, &info);
+		(void)erofs_name_findings(r->img, r->eng, r->diag, info.root_nid);
+	}
+	erofs_cli_flush(r->cli, r->diag);
+	if (erofs_cli_close_stdout(r->cli))
+		status = DUMP_TROUBLE;
+	return status;
+}
+
+int dump_run(struct cli *cli, const struct dump_options *o)
+{
+	uint64_t started = erofs_cli_now_ns();
+	struct run r = { .cli = cli, .o = o };
+	int status;
+
+	cli->image = o->image;
+	if (erofs_diag_new(erofs_cli_finding, cli, &r.diag))
+		return DUMP_TROUBLE;
+	status = run_all(&r);
+	if (o->engine.stats && r.eng)
+		erofs_cli_print_stats(cli, r.eng, o->engine.workers, erofs_cli_now_ns() - started);
+	clean_up(&r);
+	if (erofs_cli_caught_signal())
+		erofs_cli_die_by(erofs_cli_caught_signal());
+	return status;
+}
