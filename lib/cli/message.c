@@ -52,6 +52,7 @@ static void print(const struct cli *cli, char letter, const char *image, const c
 	fflush(stderr);
 }
 
+__attribute__((format(printf, 4, 0)))
 static void print_formatted(const struct cli *cli, char letter, const char *image, const char *fmt, va_list ap)
 {
 	auto_free char *text = NULL;
