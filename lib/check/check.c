@@ -40,22 +40,23 @@ static void sort_refs(struct lane *lane, struct work *work)
 }
 
 /* Sort what each lane collected, in parallel. */
-static int sort_lanes(struct check *c)
+static void sort_lanes(struct check *c)
 {
 	unsigned int i;
 
 	for (i = 0; i < c->nlanes; i++) {
 		struct sort_work *s = malloc(sizeof(*s));
 
-		if (!s)
-			return -ENOMEM;
+		if (!s) {
+			erofs_refs_sort(&c->lanes[i].refs);
+			continue;
+		}
 		s->work.run = sort_refs;
 		s->work.bytes = 0;
 		s->refs = &c->lanes[i].refs;
 		erofs_job_submit(c->job, &s->work);
 	}
 	erofs_job_wait(c->job);
-	return 0;
 }
 
 static void note_fault(void *arg, const struct pcref *ref, int err, const char *text)
@@ -72,8 +73,9 @@ static int finish_window(struct check *c)
 	uint64_t hi = atomic_load(&c->window.hi);
 	struct refs all = { 0 }, *lanes = calloc(c->nlanes, sizeof(*lanes));
 	unsigned int i;
-	int err = lanes ? sort_lanes(c) : -ENOMEM;
+	int err = lanes ? 0 : -ENOMEM;
 
+	sort_lanes(c);
 	for (i = 0; i < c->nlanes && lanes; i++)
 		lanes[i] = c->lanes[i].refs;
 	if (!err) {

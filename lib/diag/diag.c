@@ -92,8 +92,10 @@ static int compare_u64(uint64_t a, uint64_t b)
 
 static int compare_where(const struct entry *a, const struct entry *b)
 {
-	int r = compare_u64(a->at.has_nid ? a->at.nid + 1 : 0, b->at.has_nid ? b->at.nid + 1 : 0);
+	int r = a->at.has_nid - b->at.has_nid;
 
+	if (!r)
+		r = compare_u64(a->at.nid, b->at.nid);
 	if (!r)
 		r = a->at.has_off - b->at.has_off;
 	if (!r)
@@ -287,6 +289,23 @@ int erofs_diag_warn_path(struct erofs_diag *diag, const char *path, const char *
 	return 0;
 }
 
+/* First collected entry about @nid; diag->count: there is none. The lock is held. */
+static size_t find_nid(const struct erofs_diag *diag, uint64_t nid)
+{
+	size_t lo = 0, hi = diag->count;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct erofs_at *at = &diag->entries[mid].at;
+
+		if (!at->has_nid || at->nid < nid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < diag->count && diag->entries[lo].at.nid == nid ? lo : diag->count;
+}
+
 void erofs_diag_name(struct erofs_diag *diag, uint64_t nid, const char *path)
 {
 	size_t i;
@@ -294,10 +313,10 @@ void erofs_diag_name(struct erofs_diag *diag, uint64_t nid, const char *path)
 	if (!diag)
 		return;
 	pthread_mutex_lock(&diag->lock);
-	for (i = 0; i < diag->count; i++) {
+	for (i = find_nid(diag, nid); i < diag->count && diag->entries[i].at.nid == nid; i++) {
 		struct entry *e = &diag->entries[i];
 
-		if (!e->at.has_nid || e->at.nid != nid || (e->path && strcmp(e->path, path) <= 0))
+		if (e->path && strcmp(e->path, path) <= 0)
 			continue;
 		free(e->path);
 		e->path = strdup(path);
@@ -321,14 +340,12 @@ bool erofs_diag_wants_names(struct erofs_diag *diag)
 
 bool erofs_diag_has_nid(struct erofs_diag *diag, uint64_t nid)
 {
-	bool has = false;
-	size_t i;
+	bool has;
 
 	if (!diag)
 		return false;
 	pthread_mutex_lock(&diag->lock);
-	for (i = 0; i < diag->count && !has; i++)
-		has = diag->entries[i].at.has_nid && diag->entries[i].at.nid == nid;
+	has = find_nid(diag, nid) < diag->count;
 	pthread_mutex_unlock(&diag->lock);
 	return has;
 }

@@ -84,12 +84,12 @@ static int make_workers(struct erofs_engine *eng, unsigned int count, const stru
 	unsigned int i;
 	int cpu = -1;
 
-	eng->nworkers = count;
 	if (!count)
 		return 0;
 	eng->workers = calloc(count, sizeof(*eng->workers));
 	if (!eng->workers)
 		return -ENOMEM;
+	eng->nworkers = count;
 	for (i = 0; i < count; i++) {
 		struct worker *w = &eng->workers[i];
 

@@ -230,12 +230,15 @@ void erofs_extract_settle(struct extract *x, struct lane *lane, struct walk_dir 
 			  const struct erofs_inode *ino, int err)
 {
 	struct link_name *own = NULL, *next;
+	int noted;
 
 	for (;;) {
 		count_made(x, ino, err);
 		if (ino->nlink <= 1)
 			return;
-		erofs_linktab_made(&x->links, &x->walk, lane, dir, name, strlen(name), ino->nid, !err);
+		noted = erofs_linktab_made(&x->links, &x->walk, lane, dir, name, strlen(name), ino->nid, !err);
+		if (noted)
+			erofs_extract_fail(x, noted, dir, name, "cannot note a hard link");
 		if (!err)
 			break;
 		next = erofs_linktab_next(&x->links, ino->nid);

@@ -83,9 +83,9 @@ void erofs_linktab_fini(struct link_table *t, struct walk *w, struct lane *lane)
 /* What is to be done with this name? enum link_claim or -ENOMEM. *ret_first stays valid until the group is complete. */
 int erofs_linktab_claim(struct link_table *t, struct walk_dir *dir, const char *name, size_t len,
 			const struct erofs_inode *ino, const struct link_name **ret_first);
-/* The name that was claimed to be made is made, or is not. */
-void erofs_linktab_made(struct link_table *t, struct walk *w, struct lane *lane, struct walk_dir *dir,
-			const char *name, size_t len, uint64_t nid, bool made);
+/* The name that was claimed to be made is made, or is not. 0, -ENOMEM: nothing can be linked to it. */
+int erofs_linktab_made(struct link_table *t, struct walk *w, struct lane *lane, struct walk_dir *dir,
+		       const char *name, size_t len, uint64_t nid, bool made);
 /*
  * A name that waited; NULL: none. If there is a first one it is to be linked to that, else it is claimed
  * to be made. Free it with erofs_linktab_free_name().

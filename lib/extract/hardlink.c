@@ -143,11 +143,12 @@ static struct link_name *count_name(struct link_table *t, struct link_group **at
 	return first;
 }
 
-void erofs_linktab_made(struct link_table *t, struct walk *w, struct lane *lane, struct walk_dir *dir,
-			const char *name, size_t len, uint64_t nid, bool made)
+int erofs_linktab_made(struct link_table *t, struct walk *w, struct lane *lane, struct walk_dir *dir,
+		       const char *name, size_t len, uint64_t nid, bool made)
 {
 	struct link_name *done = NULL;
 	struct link_group **at, *g;
+	int err = 0;
 
 	pthread_mutex_lock(&t->lock);
 	at = find(t, nid);
@@ -156,6 +157,7 @@ void erofs_linktab_made(struct link_table *t, struct walk *w, struct lane *lane,
 		if (made && !g->first) {
 			g->first = new_name(dir, name, len);
 			t->bytes += g->first ? sizeof(*g->first) + len : 0;
+			err = g->first ? 0 : -ENOMEM;
 		}
 		/* not made: the next one that waits tries, and stays busy for the rest */
 		g->busy = !g->first && g->waiting;
@@ -163,6 +165,7 @@ void erofs_linktab_made(struct link_table *t, struct walk *w, struct lane *lane,
 	}
 	pthread_mutex_unlock(&t->lock);
 	erofs_linktab_free_name(w, lane, done);
+	return err;
 }
 
 struct link_name *erofs_linktab_next(struct link_table *t, uint64_t nid)
