@@ -149,7 +149,7 @@ def _():
         result = expect(fsck('--workers=2', picture), 0)
         expect(fsck('--workers=2', '--max-memory=32M', picture), 0)
         expect(fsck('--workers=2', '--extract=' + fresh(), picture), 0)
-        check(result.rss < 128 << 20, 'peak %d MiB' % (result.rss >> 20), name)
+        check(result.rss < 64 << 20, 'peak %d MiB' % (result.rss >> 20), name)
 
 
 @test('field 36: 64 workers on a few CPUs: bounded memory, same result')
