@@ -214,7 +214,7 @@ static int run_all(struct run *r)
 
 int dump_run(struct cli *cli, const struct dump_options *o)
 {
-	uint64_t started = erofs_cli_now_ns();
+	uint64_t started = erofs_now_ns();
 	struct run r = { .cli = cli, .o = o };
 	int status;
 
@@ -223,7 +223,7 @@ int dump_run(struct cli *cli, const struct dump_options *o)
 		return DUMP_TROUBLE;
 	status = run_all(&r);
 	if (o->engine.stats && r.eng)
-		erofs_cli_print_stats(cli, r.eng, o->engine.workers, erofs_cli_now_ns() - started);
+		erofs_cli_print_stats(cli, r.eng, &o->engine, erofs_now_ns() - started);
 	clean_up(&r);
 	if (erofs_cli_caught_signal())
 		erofs_cli_die_by(erofs_cli_caught_signal());

@@ -180,7 +180,7 @@ static int finish(struct run *r)
 
 int fsck_run(struct cli *cli, const struct fsck_options *o)
 {
-	uint64_t started = erofs_cli_now_ns();
+	uint64_t started = erofs_now_ns();
 	struct run r = { .cli = cli, .o = o };
 	int status;
 
@@ -201,7 +201,7 @@ int fsck_run(struct cli *cli, const struct fsck_options *o)
 		status = finish(&r);
 	}
 	if (o->engine.stats)
-		erofs_cli_print_stats(cli, r.eng, o->engine.workers, erofs_cli_now_ns() - started);
+		erofs_cli_print_stats(cli, r.eng, &o->engine, erofs_now_ns() - started);
 	erofs_cli_catch_signals(NULL);
 	erofs_close(r.img);
 	erofs_engine_free(r.eng);

@@ -24,6 +24,7 @@ struct erofs_engine_options {
 	const char *workers;		/* "auto" (also NULL), "percpu", "percpu-hipri", "unbound", "0", "1", "N" */
 	unsigned int reserved_pages;	/* host pages kept for LZ4, 0..16384 */
 	uint64_t max_memory;		/* bytes in flight and caches, 0: 32 MiB + 8 MiB per worker */
+	const char *page_policy;	/* "caching" or "kernel" (engine.md B4); NULL: kernel if pages are reserved */
 };
 
 /**
@@ -58,6 +59,12 @@ struct erofs_progress {
 /** erofs_engine_progress() - how far the run is that is going on. Async-signal-safe, any thread. */
 EROFS_API void erofs_engine_progress(const struct erofs_engine *eng, struct erofs_progress *ret_progress);
 
+/* Times of one kind (engine.md F1), in nanoseconds. */
+struct erofs_latency {
+	uint64_t count, total, min, median, max, p99;
+	double average, deviation;
+};
+
 /* What the engine did, all runs of it together; pages by where they came from (engine.md B1). */
 struct erofs_stats {
 	unsigned int workers;		/* threads that decode, the caller's included if it is one of them */
@@ -65,16 +72,23 @@ struct erofs_stats {
 	uint64_t batches, stolen, inlined;
 	uint64_t pclusters, bytes_in, bytes_out;
 	uint64_t cache_hits, cache_misses;	/* decoded extents of the packed and metabox file */
-	unsigned int reserved_pages, lowest_reserved;	/* of the pool: size, lowest fill */
+	const char *policy;		/* "caching", "kernel" */
+	unsigned int reserved_pages, lowest_reserved, final_reserved;	/* of the pool: size, lowest fill, fill now */
+	int locked, lock_error;		/* reserved pages are locked; if not: why, an errno */
 	uint64_t refills;
 	struct {
 		uint64_t count, total_ns, max_ns;
 	} pages[4];			/* pagepool, reserved, system, failed */
 	uint64_t max_memory;		/* bytes, the limit in force */
+	uint64_t peak_bytes;		/* most decoded bytes that were queued or running */
+	struct erofs_latency wake;	/* an idle worker: from the wake-up call to its first instruction */
+	struct erofs_latency queue;	/* work: from being queued to being taken */
+	int has_run_delay;		/* 0: the kernel does not tell (no /proc, no schedstat) */
+	struct erofs_latency run_delay;	/* the kernel's account of the workers: count, total and average alone */
 };
 
 /** erofs_engine_stats() - figures of the engine's runs; no run may be going on */
-EROFS_API void erofs_engine_stats(const struct erofs_engine *eng, struct erofs_stats *ret_stats);
+EROFS_API void erofs_engine_stats(struct erofs_engine *eng, struct erofs_stats *ret_stats);
 
 /** erofs_engine_workers() - threads that decode, 1 if the caller's is the only one. Any thread. */
 EROFS_API unsigned int erofs_engine_workers(const struct erofs_engine *eng);

@@ -15,6 +15,8 @@
 #include <erofs/diag.h>
 #include <erofs/engine.h>
 
+#include "base/clock.h"
+
 /* Exit bits of fsck(8), cli.md 3. */
 #define CLI_FSCK_DAMAGE 4
 #define CLI_FSCK_FAILED 8
@@ -115,6 +117,8 @@ struct cli_engine {
 	const char *workers;
 	uint64_t reserved_pages, max_memory;
 	bool stats;
+	const char *stats_how;	/* "json", or a baseline file; NULL: for people */
+	const char *page_policy;	/* NULL: the default */
 	bool named;		/* an engine option was given, not only a variable */
 };
 
@@ -122,7 +126,7 @@ struct cli_engine {
 int erofs_cli_engine_option(struct cli_parse *p, struct cli_engine *e);
 /* Ids of the options that erofs_cli_engine_option() and erofs_cli_common_option() know. */
 enum {
-	CLI_WORKERS = 900, CLI_RESERVED_PAGES, CLI_MAX_MEMORY, CLI_STATS,
+	CLI_WORKERS = 900, CLI_RESERVED_PAGES, CLI_MAX_MEMORY, CLI_STATS, CLI_PAGE_POLICY,
 	CLI_LEVEL, CLI_QUIET, CLI_VERBOSE, CLI_PROGRESS, CLI_NO_PROGRESS,
 };
 /* The rows of an option table for these. */
@@ -130,7 +134,8 @@ enum {
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" }, \
 	{ CLI_RESERVED_PAGES, "reserved-pages", 0, "N", "keep N pages for LZ4 (default 0)" }, \
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of caches and data in flight (K, M, G, %)" }, \
-	{ CLI_STATS, "stats", 0, "", "print figures of the run to stderr" }
+	{ CLI_PAGE_POLICY, "page-policy", 0, "P", "caching (default) or kernel, for comparison" }, \
+	{ CLI_STATS, "stats", 0, "[HOW]", "print figures to stderr; HOW: json, or a file to compare with" }
 #define CLI_COMMON_OPTIONS \
 	{ CLI_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" }, \
 	{ CLI_QUIET, "quiet", 'q', "", "errors only, the same as -d0" }, \
@@ -165,9 +170,8 @@ void erofs_cli_progress_stop(struct cli_progress *progress);
 
 /* ---- figures (figures.c) ---- */
 
-/* Print what the engine did. @asked: the words of --workers, NULL: none; @wall_ns: of the whole run */
-void erofs_cli_print_stats(const struct cli *cli, const struct erofs_engine *eng, const char *asked,
+/* Print what the engine did, the way that --stats asks for. @wall_ns: of the whole run */
+void erofs_cli_print_stats(const struct cli *cli, struct erofs_engine *eng, const struct cli_engine *e,
 			   uint64_t wall_ns);
-uint64_t erofs_cli_now_ns(void);
 
 #endif

@@ -37,6 +37,14 @@ int erofs_cli_engine_option(struct cli_parse *p, struct cli_engine *e)
 		return 1;	/* it does not ask for the engine: a plain check has the same bound */
 	case CLI_STATS:
 		e->stats = true;
+		e->stats_how = p->arg;
+		if (p->arg && !*p->arg)
+			return bad_value(p, "json or a file");
+		break;
+	case CLI_PAGE_POLICY:
+		if (strcmp(p->arg, "kernel") && strcmp(p->arg, "caching"))
+			return bad_value(p, "kernel or caching");
+		e->page_policy = p->arg;
 		break;
 	default:
 		return 0;
@@ -83,6 +91,7 @@ int erofs_cli_engine_new(const struct cli *cli, const struct cli_engine *e, int 
 		.workers = workers,
 		.reserved_pages = (unsigned int)e->reserved_pages,
 		.max_memory = e->max_memory,
+		.page_policy = e->page_policy,
 	};
 	char shown[400];
 	int err;

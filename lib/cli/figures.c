@@ -1,62 +1,223 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
-/* --stats: what the engine did. */
+/* --stats: the two tables of the run, and its totals, for people and for machines. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "cli/cli.h"
 
-uint64_t erofs_cli_now_ns(void)
-{
-	struct timespec ts;
+#define BASELINE_MAX 65536	/* bytes of a file that --stats=json wrote; it has about 2000 */
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+static const char *const page_rows[] = { "pagepool", "reserved", "system", "failed" };
+
+/* What is measured outside the engine. */
+struct totals {
+	uint64_t wall_ns, user_ns, system_ns;
+	long rss_kib;
+};
+
+static uint64_t to_ns(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
 }
 
-static double seconds(const struct timeval *tv)
+static struct totals take_totals(uint64_t wall_ns)
 {
-	return (double)tv->tv_sec + (double)tv->tv_usec / 1e6;
+	struct totals t = { .wall_ns = wall_ns };
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	t.user_ns = to_ns(&ru.ru_utime);
+	t.system_ns = to_ns(&ru.ru_stime);
+	t.rss_kib = ru.ru_maxrss;
+	return t;
+}
+
+/* ---- a baseline ---- */
+
+/* The number behind "KEY": in the object "OBJECT": {...}. */
+static bool find_number(const char *json, const char *object, const char *key, double *ret)
+{
+	char quoted[64];
+	const char *at, *end;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\": {", object);
+	at = strstr(json, quoted);
+	end = at ? strchr(at, '}') : NULL;
+	snprintf(quoted, sizeof(quoted), "\"%s\": ", key);
+	at = end ? strstr(at, quoted) : NULL;
+	return at && at < end && sscanf(at + strlen(quoted), "%lf", ret) == 1;
+}
+
+static char *read_baseline(const struct cli *cli, const char *path)
+{
+	char *text = calloc(1, BASELINE_MAX + 1);
+	FILE *f = text ? fopen(path, "re") : NULL;
+	double wake;
+
+	if (f && fread(text, 1, BASELINE_MAX, f) && find_number(text, "wake_ns", "average", &wake)) {
+		fclose(f);
+		return text;
+	}
+	erofs_cli_say_plain(cli, 'E', "%s: not a file that --stats=json wrote", path);
+	if (f)
+		fclose(f);
+	free(text);
+	return NULL;
+}
+
+/* "-12.34%" against the baseline's value, or nothing. */
+static void format_diff(char buf[16], const char *baseline, const char *object, const char *key, double now)
+{
+	double then;
+
+	buf[0] = '\0';
+	if (baseline && find_number(baseline, object, key, &then) && then > 0.0)
+		snprintf(buf, 16, "%+.2f%%", 100.0 * (now - then) / then);
+}
+
+/* ---- for people ---- */
+
+static void print_latency_row(const struct cli *cli, const char *row, const char *key, const char *baseline,
+			      double wake, double queue)
+{
+	char diff[16];
+
+	format_diff(diff, baseline, "wake_ns", key, wake);
+	erofs_cli_say_plain(cli, 'I', "  %-20s %14.2f %18s %14.2f %9s", row, wake / 1e3, "", queue / 1e3, diff);
+}
+
+static void print_latency(const struct cli *cli, const struct erofs_stats *s, const char *baseline)
+{
+	const struct erofs_latency *w = &s->wake, *q = &s->queue;
+	char delay[32] = "not measured", diff[16];
+
+	if (s->has_run_delay)
+		snprintf(delay, sizeof(delay), "%.2f", s->run_delay.average / 1e3);
+	erofs_cli_say_plain(cli, 'I', "scheduling latency (us):      wake-up    run-queue delay     queue wait%s",
+			    baseline ? "      diff" : "");
+	format_diff(diff, baseline, "wake_ns", "average", w->average);
+	erofs_cli_say_plain(cli, 'I', "  %-20s %14.2f %18s %14.2f %9s", "average", w->average / 1e3, delay,
+			    q->average / 1e3, diff);
+	print_latency_row(cli, "median", "median", baseline, (double)w->median, (double)q->median);
+	print_latency_row(cli, "minimum", "min", baseline, (double)w->min, (double)q->min);
+	print_latency_row(cli, "maximum", "max", baseline, (double)w->max, (double)q->max);
+	print_latency_row(cli, "standard deviation", "deviation", baseline, w->deviation, q->deviation);
+	print_latency_row(cli, "p99", "p99", baseline, (double)w->p99, (double)q->p99);
+	erofs_cli_say_plain(cli, 'I', "  %-20s %14" PRIu64 " %18" PRIu64 " %14" PRIu64, "count", w->count,
+			    s->run_delay.count, q->count);
+	erofs_cli_say_plain(cli, 'I', "  %-20s %14.2f %18.2f %14.2f", "total", (double)w->total / 1e3,
+			    (double)s->run_delay.total / 1e3, (double)q->total / 1e3);
+	if (!s->has_run_delay)
+		erofs_cli_say_plain(cli, 'I', "  run-queue delay: not measured: no worker thread ran, or no "
+				    "/proc/self/task/TID/schedstat");
 }
 
 static void print_pages(const struct cli *cli, const struct erofs_stats *s)
 {
-	static const char *const rows[] = { "pagepool", "reserved", "system", "failed" };
 	unsigned int i;
 
-	erofs_cli_say_plain(cli, 'I', "page allocation (us): %10s %12s %10s %10s", "count", "total", "average",
-			    "maximum");
+	erofs_cli_say_plain(cli, 'I', "page allocation (us):           count          total        average"
+			    "      maximum");
 	for (i = 0; i < 4; i++) {
 		uint64_t n = s->pages[i].count;
 		double total = (double)s->pages[i].total_ns / 1e3;
 
-		erofs_cli_say_plain(cli, 'I', "  %-19s %10" PRIu64 " %12.2f %10.2f %10.2f", rows[i], n, total,
+		erofs_cli_say_plain(cli, 'I', "  %-20s %14" PRIu64 " %14.2f %14.2f %12.2f", page_rows[i], n, total,
 				    n ? total / (double)n : 0.0, (double)s->pages[i].max_ns / 1e3);
 	}
-	erofs_cli_say_plain(cli, 'I', "reserved pool: %u pages, lowest fill %u, refills %" PRIu64,
-			    s->reserved_pages, s->lowest_reserved, s->refills);
+	erofs_cli_say_plain(cli, 'I', "  pool: %u pages, lowest fill %u, full at the end: %s, refills %" PRIu64
+			    ", locked: %s%s%s", s->reserved_pages, s->lowest_reserved,
+			    s->final_reserved == s->reserved_pages ? "yes" : "no", s->refills,
+			    s->locked ? "yes" : "no", s->locked || !s->reserved_pages ? "" : ", because ",
+			    s->locked || !s->reserved_pages ? "" : strerror(s->lock_error));
 }
 
-void erofs_cli_print_stats(const struct cli *cli, const struct erofs_engine *eng, const char *asked,
+static void print_totals(const struct cli *cli, const struct erofs_stats *s, const char *asked,
+			 const struct totals *t)
+{
+	double wall = (double)t->wall_ns / 1e9;
+
+	erofs_cli_say_plain(cli, 'I', "workers: %u, %s (asked for: %s), page policy: %s", s->workers, s->mode,
+			    asked ? asked : "auto", s->policy);
+	erofs_cli_say_plain(cli, 'I', "batches: %" PRIu64 ", stolen %" PRIu64 ", inline %" PRIu64, s->batches,
+			    s->stolen, s->inlined);
+	erofs_cli_say_plain(cli, 'I', "pclusters: %" PRIu64 ", %" PRIu64 " bytes in, %" PRIu64
+			    " bytes out, %.0f MB/s", s->pclusters, s->bytes_in, s->bytes_out,
+			    wall > 0.0 ? (double)s->bytes_out / 1e6 / wall : 0.0);
+	erofs_cli_say_plain(cli, 'I', "fragment cache: %" PRIu64 " hits, %" PRIu64 " fills", s->cache_hits,
+			    s->cache_misses);
+	erofs_cli_say_plain(cli, 'I', "memory: limit %" PRIu64 " MiB, peak in flight %" PRIu64
+			    " KiB, peak resident %ld KiB", s->max_memory >> 20, s->peak_bytes >> 10, t->rss_kib);
+	erofs_cli_say_plain(cli, 'I', "time: %.3f s wall, %.3f s user, %.3f s system", wall,
+			    (double)t->user_ns / 1e9, (double)t->system_ns / 1e9);
+}
+
+/* ---- for machines ---- */
+
+static void json_latency(const char *name, const struct erofs_latency *l)
+{
+	fprintf(stderr, "  \"%s\": {\"count\": %" PRIu64 ", \"total\": %" PRIu64 ", \"average\": %.1f, "
+		"\"median\": %" PRIu64 ", \"min\": %" PRIu64 ", \"max\": %" PRIu64 ", \"deviation\": %.1f, "
+		"\"p99\": %" PRIu64 "},\n", name, l->count, l->total, l->average, l->median, l->min, l->max,
+		l->deviation, l->p99);
+}
+
+static void json_pages(const struct erofs_stats *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		fprintf(stderr, "  \"pages_%s_ns\": {\"count\": %" PRIu64 ", \"total\": %" PRIu64 ", \"max\": %"
+			PRIu64 "},\n", page_rows[i], s->pages[i].count, s->pages[i].total_ns,
+			s->pages[i].max_ns);
+	fprintf(stderr, "  \"reserved\": {\"pages\": %u, \"lowest\": %u, \"final\": %u, \"refills\": %" PRIu64
+		", \"locked\": %s},\n", s->reserved_pages, s->lowest_reserved, s->final_reserved, s->refills,
+		s->locked ? "true" : "false");
+}
+
+static void print_json(const struct erofs_stats *s, const char *asked, const struct totals *t)
+{
+	fprintf(stderr, "{\"engine\": {\n  \"workers\": %u, \"mode\": \"%s\", \"asked\": \"%s\", \"policy\": \"%s\",\n",
+		s->workers, s->mode, asked ? asked : "auto", s->policy);
+	json_latency("wake_ns", &s->wake);
+	if (s->has_run_delay)
+		fprintf(stderr, "  \"run_delay_ns\": {\"count\": %" PRIu64 ", \"total\": %" PRIu64
+			", \"average\": %.1f},\n", s->run_delay.count, s->run_delay.total,
+			s->run_delay.average);
+	else
+		fputs("  \"run_delay_ns\": null,\n", stderr);
+	json_latency("queue_ns", &s->queue);
+	json_pages(s);
+	fprintf(stderr, "  \"batches\": %" PRIu64 ", \"stolen\": %" PRIu64 ", \"inline\": %" PRIu64 ",\n"
+		"  \"pclusters\": %" PRIu64 ", \"bytes_in\": %" PRIu64 ", \"bytes_out\": %" PRIu64 ",\n"
+		"  \"cache_hits\": %" PRIu64 ", \"cache_fills\": %" PRIu64 ",\n"
+		"  \"max_memory\": %" PRIu64 ", \"peak_in_flight\": %" PRIu64 ", \"peak_resident\": %" PRIu64
+		",\n  \"wall_ns\": %" PRIu64 ", \"user_ns\": %" PRIu64 ", \"system_ns\": %" PRIu64 "\n}}\n",
+		s->batches, s->stolen, s->inlined, s->pclusters, s->bytes_in, s->bytes_out, s->cache_hits,
+		s->cache_misses, s->max_memory, s->peak_bytes, (uint64_t)t->rss_kib << 10, t->wall_ns,
+		t->user_ns, t->system_ns);
+}
+
+void erofs_cli_print_stats(const struct cli *cli, struct erofs_engine *eng, const struct cli_engine *e,
 			   uint64_t wall_ns)
 {
+	struct totals totals = take_totals(wall_ns);
 	struct erofs_stats s;
-	struct rusage ru;
+	char *baseline = NULL;
 
 	erofs_engine_stats(eng, &s);
-	getrusage(RUSAGE_SELF, &ru);
+	if (e->stats_how && !strcmp(e->stats_how, "json")) {
+		print_json(&s, e->workers, &totals);
+		return;
+	}
+	if (e->stats_how)
+		baseline = read_baseline(cli, e->stats_how);
+	print_latency(cli, &s, baseline);
 	print_pages(cli, &s);
-	erofs_cli_say_plain(cli, 'I', "workers: %u, %s (asked for: %s)", s.workers, s.mode,
-			    asked ? asked : "auto");
-	erofs_cli_say_plain(cli, 'I', "batches: %" PRIu64 ", stolen %" PRIu64 ", inline %" PRIu64, s.batches,
-			    s.stolen, s.inlined);
-	erofs_cli_say_plain(cli, 'I', "pclusters: %" PRIu64 ", %" PRIu64 " bytes in, %" PRIu64 " bytes out",
-			    s.pclusters, s.bytes_in, s.bytes_out);
-	erofs_cli_say_plain(cli, 'I', "fragment cache: %" PRIu64 " hits, %" PRIu64 " fills", s.cache_hits,
-			    s.cache_misses);
-	erofs_cli_say_plain(cli, 'I', "memory: limit %" PRIu64 " MiB, peak resident %ld MiB",
-			    s.max_memory >> 20, ru.ru_maxrss >> 10);
-	erofs_cli_say_plain(cli, 'I', "time: %.3f s wall, %.3f s user, %.3f s system", (double)wall_ns / 1e9,
-			    seconds(&ru.ru_utime), seconds(&ru.ru_stime));
+	print_totals(cli, &s, e->workers, &totals);
+	free(baseline);
 }

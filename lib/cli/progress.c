@@ -29,7 +29,7 @@ struct cli_progress {
 
 static void show(struct cli_progress *p)
 {
-	uint64_t ns = erofs_cli_now_ns() - p->started_ns, rate;
+	uint64_t ns = erofs_now_ns() - p->started_ns, rate;
 	struct erofs_progress done;
 
 	erofs_engine_progress(p->eng, &done);
@@ -112,7 +112,7 @@ struct cli_progress *erofs_cli_progress_start(const struct cli *cli, struct erof
 	p->eng = eng;
 	p->extract = verb_extract;
 	p->terminal = isatty(STDERR_FILENO);
-	p->started_ns = erofs_cli_now_ns();
+	p->started_ns = erofs_now_ns();
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

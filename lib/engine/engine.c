@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -33,6 +34,19 @@ static void init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
+static int choose_policy(struct erofs_engine *eng, const struct erofs_engine_options *options)
+{
+	const char *words = options ? options->page_policy : NULL;
+
+	eng->kernel_policy = options && options->reserved_pages;
+	if (!words)
+		return 0;
+	if (strcmp(words, "kernel") && strcmp(words, "caching"))
+		return -EINVAL;
+	eng->kernel_policy = !strcmp(words, "kernel");
+	return 0;
+}
+
 static int set_up(struct erofs_engine *eng, const struct erofs_engine_options *options)
 {
 	unsigned int reserved = options ? options->reserved_pages : 0;
@@ -46,6 +60,9 @@ static int set_up(struct erofs_engine *eng, const struct erofs_engine_options *o
 	eng->max_memory = MEMORY_BASE + (eng->nworkers + !eng->nworkers) * MEMORY_WORKER;
 	if (options && options->max_memory)
 		eng->max_memory = options->max_memory;
+	err = choose_policy(eng, options);
+	if (err)
+		return err;
 	err = erofs_pages_init(&eng->pages, reserved, reserved + 32 * (eng->nworkers + 1));
 	eng->has_pages = !err;
 	if (eng->has_pages && eng->pages.target != reserved)
@@ -138,6 +155,11 @@ static int make_lanes(struct job *job)
 				      &job->lanes[i]);
 		if (err)
 			return err;
+		if (eng->has_pages && eng->kernel_policy) {
+			erofs_lz4_pages_init(&job->lanes[i]->by_pages, &eng->pages, &job->lanes[i]->pool,
+					     job->lanes[i]->codec);
+			job->lanes[i]->kernel_policy = true;
+		}
 		job->lanes[i]->job = job;
 		job->lanes[i]->index = i;
 		job->nlanes++;
@@ -265,6 +287,8 @@ void erofs_job_submit(struct job *job, struct work *work)
 		while (job->bytes > job->limit / 2 && can_go_on(job))
 			help_or_wait(job);
 	job->bytes += work->bytes;
+	if (job->bytes > eng->peak_bytes)
+		eng->peak_bytes = job->bytes;
 	erofs_workers_push(eng, work);
 	pthread_mutex_unlock(&eng->lock);
 }

@@ -159,6 +159,7 @@ struct work {
 	void (*run)(struct lane *lane, struct work *work);	/* frees @work or hands it on */
 	struct job *job;
 	size_t bytes;		/* decoded bytes it is good for, an estimate; for back-pressure */
+	uint64_t queued_ns;	/* set by erofs_job_submit() */
 };
 
 /**

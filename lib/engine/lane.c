@@ -70,6 +70,8 @@ void erofs_lane_free(struct lane *lane)
 	if (!lane)
 		return;
 	erofs_ring_drop(&lane->ring, &lane->pool);
+	erofs_lz4_pages_fini(&lane->by_pages);
+	free(lane->out_pages);
 	if (lane->pages)
 		erofs_pagepool_release(lane->pages, &lane->pool);
 	erofs_xattr_iter_free(lane->xattrs);

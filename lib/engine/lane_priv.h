@@ -5,6 +5,7 @@
 
 #include "engine/engine_priv.h"
 #include "engine/fragcache.h"
+#include "engine/lz4_request.h"
 #include "engine/lz4_ring.h"
 
 /*
@@ -29,6 +30,9 @@ struct lane {
 	struct pages *pages;		/* borrowed, NULL: no memory object */
 	struct pagepool pool;
 	struct lz4_ring ring;
+	bool kernel_policy;		/* pages are taken and given back per request (B4) */
+	struct lz4_pages by_pages;
+	struct page **out_pages;	/* kernel policy: of one request, NULL all */
 	uint8_t *in;			/* LANE_IN bytes, made at first use */
 	unsigned int in_dev;
 	uint64_t in_pa, in_len;		/* what the window holds */

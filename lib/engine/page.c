@@ -2,27 +2,20 @@
 /* The page allocator: pagepool, reserved pool, system (engine.md B1 to B3, B5). */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "engine/page.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void count_take(struct pagepool *pool, enum page_source source, uint64_t since)
 {
 	struct page_counters *c = &pool->by_source[source];
-	uint64_t ns = now_ns() - since;
+	uint64_t ns = erofs_now_ns() - since;
 
 	c->count++;
 	c->total_ns += ns;
@@ -41,7 +34,7 @@ static struct page *find_hole(struct pages *pages)
 	}
 	if (pages->length == pages->limit)
 		return NULL;
-	page = malloc(sizeof(*page));
+	page = calloc(1, sizeof(*page));
 	if (page)
 		page->index = pages->length++;
 	return page;
@@ -106,9 +99,34 @@ static struct page *take_reserved(struct pages *pages)
 	return page;
 }
 
+void erofs_pagepool_fill(struct pages *pages, struct pagepool *pool, unsigned int count)
+{
+	struct page *page, **tail = &pool->head;
+	unsigned int left, n = 0;
+	uint64_t since = erofs_now_ns();
+
+	if (pool->head || !atomic_load_explicit(&pages->nreserved, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&pages->lock);
+	for (; n < count && (page = pages->reserved); n++) {
+		pages->reserved = page->next;
+		page->next = NULL;
+		*tail = page;
+		tail = &page->next;
+	}
+	left = atomic_fetch_sub_explicit(&pages->nreserved, n, memory_order_relaxed) - n;
+	if (left < pages->lowest)
+		pages->lowest = left;
+	pthread_mutex_unlock(&pages->lock);
+	if (!n)
+		return;
+	count_take(pool, PAGE_RESERVED, since);
+	pool->by_source[PAGE_RESERVED].count += n - 1;
+}
+
 struct page *erofs_page_take(struct pages *pages, struct pagepool *pool, bool use_reserved)
 {
-	uint64_t since = now_ns();
+	uint64_t since = erofs_now_ns();
 	enum page_source source = PAGE_POOL;
 	struct page *page = pool->head;
 
@@ -147,8 +165,24 @@ static bool refill(struct pages *pages, struct page *page)
 	return taken;
 }
 
+/* Turn the list round: the last page goes into the reserved stack first, the first one on top. */
+static struct page *reverse(struct page *list)
+{
+	struct page *turned = NULL;
+
+	while (list) {
+		struct page *next = list->next;
+
+		list->next = turned;
+		turned = list;
+		list = next;
+	}
+	return turned;
+}
+
 void erofs_pagepool_release(struct pages *pages, struct pagepool *pool)
 {
+	pool->head = reverse(pool->head);
 	while (pool->head) {
 		struct page *page = pool->head;
 
@@ -176,6 +210,9 @@ void erofs_pages_fini(struct pages *pages)
 		return;
 	free_list(pages->reserved);
 	free_list(pages->holes);
+	if (pages->base)
+		munmap(pages->base, (size_t)pages->limit * pages->size);
+	pages->base = NULL;
 	close(pages->fd);
 	pages->fd = -1;
 	pthread_mutex_destroy(&pages->lock);
@@ -192,6 +229,8 @@ static void fill_reserved(struct pages *pages, unsigned int reserved)
 		pages->reserved = page;
 		pages->target++;
 	}
+	/* one contiguous run, its first page on top: pages are taken in ascending order */
+	pages->reserved = reverse(pages->reserved);
 	atomic_init(&pages->nreserved, pages->target);
 	pages->lowest = pages->target;
 	if (pages->target == reserved)
@@ -207,6 +246,38 @@ static void fill_reserved(struct pages *pages, unsigned int reserved)
 	pages->target = 0;
 	pages->lowest = 0;
 	atomic_store(&pages->nreserved, 0);
+}
+
+/* Half of vm.max_map_count: the rest is for the program. */
+static unsigned int choose_max_mapped(void)
+{
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+	unsigned int max = 65530;
+
+	if (f) {
+		if (fscanf(f, "%u", &max) != 1)
+			max = 65530;
+		fclose(f);
+	}
+	return max / 2;
+}
+
+/* Locked pages are not reclaimed: where the right is missing, resident is all they are (B2). */
+static void lock_reserved(struct pages *pages)
+{
+	if (!pages->target)
+		return;
+	if (pages->base && !mlock(pages->base, (size_t)pages->target * pages->size))
+		pages->locked = true;
+	else
+		pages->lock_error = pages->base ? errno : ENOMEM;
+}
+
+static void map_object(struct pages *pages)
+{
+	void *base = mmap(NULL, (size_t)pages->limit * pages->size, PROT_READ | PROT_WRITE, MAP_SHARED, pages->fd, 0);
+
+	pages->base = base == MAP_FAILED ? NULL : base;
 }
 
 int erofs_pages_init(struct pages *pages, unsigned int reserved, uint32_t limit)
@@ -228,6 +299,9 @@ int erofs_pages_init(struct pages *pages, unsigned int reserved, uint32_t limit)
 	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&pages->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
+	pages->max_mapped = choose_max_mapped();
 	fill_reserved(pages, reserved);
+	map_object(pages);
+	lock_reserved(pages);
 	return 0;
 }

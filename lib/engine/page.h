@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define PAGES_MAX_RESERVED 16384
+#define PAGES_MAX_OUTPUT 3074	/* 4 KiB pages that the longest extent, 12 MiB, may touch, and one */
 
 enum page_source {
 	PAGE_POOL,
@@ -28,6 +29,8 @@ enum page_source {
 struct page {
 	struct page *next;
 	uint32_t index;		/* page number in the memory object */
+	uint32_t lent;		/* of the request that has it: places it stands in */
+	const void *lent_to;
 };
 
 struct page_counters {
@@ -43,6 +46,7 @@ struct pagepool {
 struct pages {
 	pthread_mutex_t	lock;
 	int		fd;		/* C  the memory object */
+	uint8_t		*base;		/* C  all of it, mapped once; NULL: no address space */
 	size_t		size;		/* C  bytes of a page */
 	unsigned int	target;		/* C  pages of the full reserved pool */
 	struct page	*reserved;	/* L */
@@ -51,6 +55,10 @@ struct pages {
 	struct page	*holes;		/* L  pages of the object that are punched out */
 	uint32_t	length;		/* L  pages of the object */
 	uint32_t	limit;		/* C  pages the object may have */
+	atomic_uint	mapped;		/* A  relaxed: places where pages are mapped (lz4_map.h) */
+	unsigned int	max_mapped;	/* C  half of the mappings that a process may have */
+	bool		locked;		/* C  the reserved pages are locked in memory */
+	int		lock_error;	/* C  an errno: why not */
 	uint64_t	refills;	/* L  pages that came back into the reserved pool */
 };	/* L lock  C constant once created  A atomic, order stated */
 
@@ -70,6 +78,19 @@ void erofs_pages_fini(struct pages *pages);
  * Return: the page, NULL if there is none (counted as failed).
  */
 struct page *erofs_page_take(struct pages *pages, struct pagepool *pool, bool use_reserved);
+
+/**
+ * erofs_pagepool_fill() - move up to @count reserved pages into an empty pagepool, under one lock
+ * A batch that takes its window at once gets it in one run, as it was given back: page by page, the runs
+ * of several workers mix, and each page costs a mapping (engine.md B4).
+ */
+void erofs_pagepool_fill(struct pages *pages, struct pagepool *pool, unsigned int count);
+
+/* Where a page can be read and written; pages->base must be there. */
+static inline uint8_t *erofs_page_address(const struct pages *pages, const struct page *page)
+{
+	return pages->base + (size_t)page->index * pages->size;
+}
 
 /** erofs_page_give() - give a short-lived page back to the caller's pagepool (B3) */
 void erofs_page_give(struct pagepool *pool, struct page *page);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /* Figures: what the engine did, and how far it is. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "engine/workers.h"
 
 void erofs_stats_add_lane(struct erofs_stats *stats, const struct lane *lane)
@@ -30,6 +34,72 @@ void erofs_stats_add_cache(struct erofs_stats *stats, struct dcache *cache)
 	stats->cache_misses += fills;
 }
 
+int erofs_read_run_delay(pid_t tid, uint64_t *ret_ns, uint64_t *ret_slices)
+{
+	unsigned long long run, delay, slices;
+	char path[64];
+	FILE *f;
+	int n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", (int)tid);
+	f = fopen(path, "re");
+	if (!f)
+		return -ENOENT;
+	n = fscanf(f, "%llu %llu %llu", &run, &delay, &slices);
+	fclose(f);
+	if (n != 3)
+		return -ENOENT;
+	*ret_ns = delay;
+	*ret_slices = slices;
+	return 0;
+}
+
+static void describe(const struct hist *h, struct erofs_latency *ret)
+{
+	*ret = (struct erofs_latency){
+		.count = h->count,
+		.total = h->total,
+		.min = h->min,
+		.median = erofs_hist_quantile(h, 0.5),
+		.max = h->max,
+		.p99 = erofs_hist_quantile(h, 0.99),
+		.average = h->count ? (double)h->total / (double)h->count : 0.0,
+		.deviation = erofs_hist_deviation(h),
+	};
+}
+
+static void add_run_delay(const struct worker *w, struct erofs_stats *s)
+{
+	uint64_t ns = w->delay_ns, slices = w->slices;
+
+	if (w->tid && erofs_read_run_delay(w->tid, &ns, &slices))
+		return;
+	s->has_run_delay |= slices > 0;
+	s->run_delay.count += slices;
+	s->run_delay.total += ns;
+}
+
+/* Latencies of all workers. The engine's lock is held. */
+static void collect_latencies(const struct erofs_engine *eng, struct erofs_stats *s)
+{
+	struct hist *sum = calloc(2, sizeof(*sum));
+	unsigned int i;
+
+	if (!sum)
+		return;
+	erofs_hist_merge(&sum[1], &eng->waits);
+	for (i = 0; i < eng->nworkers; i++) {
+		erofs_hist_merge(&sum[0], &eng->workers[i].wakes);
+		erofs_hist_merge(&sum[1], &eng->workers[i].waits);
+		add_run_delay(&eng->workers[i], s);
+	}
+	describe(&sum[0], &s->wake);
+	describe(&sum[1], &s->queue);
+	if (s->run_delay.count)
+		s->run_delay.average = (double)s->run_delay.total / (double)s->run_delay.count;
+	free(sum);
+}
+
 static const char *mode_name(enum workers_mode mode)
 {
 	switch (mode) {
@@ -42,12 +112,15 @@ static const char *mode_name(enum workers_mode mode)
 	return "";
 }
 
-void erofs_engine_stats(const struct erofs_engine *eng, struct erofs_stats *ret_stats)
+void erofs_engine_stats(struct erofs_engine *eng, struct erofs_stats *ret_stats)
 {
-	struct erofs_stats s = eng->ended;
+	struct erofs_stats s;
 
+	pthread_mutex_lock(&eng->lock);
+	s = eng->ended;
 	s.workers = erofs_engine_workers(eng);
 	s.mode = mode_name(eng->mode);
+	s.policy = eng->kernel_policy ? "kernel" : "caching";
 	s.batches = eng->batches;
 	s.stolen = eng->stolen;
 	s.inlined = eng->inlined;
@@ -56,7 +129,13 @@ void erofs_engine_stats(const struct erofs_engine *eng, struct erofs_stats *ret_
 		s.reserved_pages = eng->pages.target;
 		s.lowest_reserved = eng->pages.lowest;
 		s.refills = eng->pages.refills;
+		s.final_reserved = atomic_load_explicit(&eng->pages.nreserved, memory_order_relaxed);
+		s.locked = eng->pages.locked;
+		s.lock_error = eng->pages.lock_error;
 	}
+	s.peak_bytes = eng->peak_bytes;
+	collect_latencies(eng, &s);
+	pthread_mutex_unlock(&eng->lock);
 	*ret_stats = s;
 }
 

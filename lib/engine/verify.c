@@ -62,6 +62,38 @@ static uint8_t *get_output(struct lane *lane, const struct pcref *ref)
 	return out;
 }
 
+/* Kernel policy: every page of output is a gap. false: this machine cannot, use linear memory. */
+static bool decode_by_pages(struct lane *lane, const struct batch *b, const struct pcref *ref, const uint8_t *src)
+{
+	struct lz4_request req = {
+		.src = src,
+		.in_len = (size_t)pcref_plen(ref),
+		.out_len = pcref_dlen(ref),
+		.partial = pcref_partial(ref),
+		.max_distance = lane->img->super->codec.lz4_max_distance,
+		.blksz = lane->img->blksz,
+		.zero_padding = lane->img->super->codec.zero_padding,
+	};
+	struct codec_fault fault;
+	int err;
+
+	if (!lane->out_pages)
+		lane->out_pages = calloc(PAGES_MAX_OUTPUT, sizeof(*lane->out_pages));
+	if (!lane->out_pages)
+		return false;
+	req.out = lane->out_pages;
+	req.nout = (unsigned int)((req.out_len + lane->pages->size - 1) / lane->pages->size);
+	err = erofs_lz4_decode_pages(&lane->by_pages, &req, &fault);
+	if (err == -ENOSYS)
+		return false;
+	lane->pclusters++;
+	lane->bytes_in += req.in_len;
+	lane->bytes_out += req.out_len;
+	if (err)
+		tell_fault(b, ref, err, err == -ENOMEM ? "no memory to decode" : fault.text);
+	return true;
+}
+
 static void decode_ref(struct lane *lane, const struct batch *b, const struct pcref *ref, const uint8_t *src)
 {
 	struct codec_request req = {
@@ -77,6 +109,8 @@ static void decode_ref(struct lane *lane, const struct batch *b, const struct pc
 
 	if (req.alg >= CODEC_SHIFTED)
 		return;		/* plain bytes: to have read them is all */
+	if (lane->kernel_policy && req.alg == CODEC_LZ4 && decode_by_pages(lane, b, ref, src))
+		return;
 	req.dst = get_output(lane, ref);
 	if (!req.dst) {
 		tell_fault(b, ref, -ENOMEM, "no memory to decode");
@@ -131,11 +165,17 @@ static void run_batch(struct lane *lane, struct work *work)
 	size_t bytes = b->work.bytes;
 
 	if (!erofs_job_is_cancelled(lane->job)) {
+		if (lane->kernel_policy)
+			erofs_pagepool_fill(lane->pages, &lane->pool,
+					    erofs_lz4_window_pages(lane->img->super->codec.lz4_max_distance,
+								   lane->pages->size));
 		if (b->raw)
 			run_raw(lane, b);
 		else
 			run_refs(lane, b);
 		erofs_job_count(lane->job, 0, bytes);
+		if (lane->kernel_policy)
+			erofs_pagepool_release(lane->pages, &lane->pool);
 	}
 	free(b);
 }

@@ -96,7 +96,7 @@ static int make_workers(struct erofs_engine *eng, unsigned int count, const stru
 		w->eng = eng;
 		w->index = i;
 		w->cpu = -1;
-		pthread_cond_init(&w->wake, NULL);
+		sem_init(&w->wake, 0, 0);
 		if (eng->mode < WORKERS_PERCPU || !cpus->set)
 			continue;
 		do
@@ -232,13 +232,15 @@ static void wake_worker(struct erofs_engine *eng, struct worker *w)
 {
 	w->idle = false;
 	eng->nidle--;
-	pthread_cond_signal(&w->wake);
+	w->woken_ns = erofs_now_ns();
+	sem_post(&w->wake);
 }
 
 void erofs_workers_push(struct erofs_engine *eng, struct work *work)
 {
 	struct worker *w = local_worker(eng);
 
+	work->queued_ns = erofs_now_ns();
 	enqueue(w ? &w->queue : &eng->shared, work);
 	eng->nqueued++;
 	if (!w || !w->idle)
@@ -280,6 +282,8 @@ struct work *erofs_workers_pick(struct erofs_engine *eng, unsigned int index)
 		eng->nqueued--;
 		work->job->running++;
 		update_spare(eng);
+		erofs_hist_add(index == UINT_MAX ? &eng->waits : &eng->workers[index].waits,
+			       erofs_now_ns() - work->queued_ns);
 	}
 	return work;
 }
@@ -341,6 +345,23 @@ static void set_up_thread(struct worker *w)
 	}
 }
 
+/* Sleep until woken; the lock is held, but not while asleep. */
+static void sleep_idle(struct erofs_engine *eng, struct worker *w)
+{
+	uint64_t now;
+
+	w->idle = true;
+	eng->nidle++;
+	update_spare(eng);
+	pthread_mutex_unlock(&eng->lock);
+	while (sem_wait(&w->wake))
+		;
+	now = erofs_now_ns();
+	pthread_mutex_lock(&eng->lock);
+	if (!eng->quit)
+		erofs_hist_add(&w->wakes, now - w->woken_ns);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
@@ -348,6 +369,7 @@ static void *worker_main(void *arg)
 
 	set_up_thread(w);
 	pthread_mutex_lock(&eng->lock);
+	w->tid = (pid_t)syscall(SYS_gettid);
 	while (!eng->quit) {
 		struct work *work = erofs_workers_pick(eng, w->index);
 
@@ -355,12 +377,10 @@ static void *worker_main(void *arg)
 			erofs_workers_run(eng, work->job->lanes[w->index + 1], work);
 			continue;
 		}
-		w->idle = true;
-		eng->nidle++;
-		update_spare(eng);
-		while (w->idle && !eng->quit)
-			pthread_cond_wait(&w->wake, &eng->lock);
+		sleep_idle(eng, w);
 	}
+	(void)erofs_read_run_delay(w->tid, &w->delay_ns, &w->slices);
+	w->tid = 0;
 	pthread_mutex_unlock(&eng->lock);
 	return NULL;
 }
@@ -392,11 +412,11 @@ void erofs_workers_stop(struct erofs_engine *eng)
 	pthread_mutex_lock(&eng->lock);
 	eng->quit = true;
 	for (i = 0; i < eng->nstarted; i++)
-		pthread_cond_signal(&eng->workers[i].wake);
+		sem_post(&eng->workers[i].wake);
 	pthread_mutex_unlock(&eng->lock);
 	for (i = 0; i < eng->nstarted; i++)
 		pthread_join(eng->workers[i].thread, NULL);
 	for (i = 0; i < eng->nworkers; i++)
-		pthread_cond_destroy(&eng->workers[i].wake);
+		sem_destroy(&eng->workers[i].wake);
 	free(eng->workers);
 }

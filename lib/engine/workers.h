@@ -10,8 +10,11 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
+#include "base/hist.h"
 #include "engine/lane_priv.h"
 
 enum workers_mode {
@@ -32,9 +35,14 @@ struct worker {
 	unsigned int	index;		/* C  0 .. nworkers - 1 */
 	int		cpu;		/* C  -1: not pinned */
 	pthread_t	thread;		/* C  valid if index < nstarted */
-	pthread_cond_t	wake;
+	sem_t		wake;
 	bool		idle;		/* L  sleeps on wake */
+	uint64_t	woken_ns;	/* L  when wake was posted */
 	struct queue	queue;		/* L */
+	struct hist	wakes;		/* L  ns from the post to the first instruction (F1) */
+	struct hist	waits;		/* L  ns that work this worker took had been queued */
+	pid_t		tid;		/* L  0: not running */
+	uint64_t	delay_ns, slices;	/* L  the kernel's account of the thread, once it has ended */
 };
 
 struct erofs_engine {
@@ -56,9 +64,12 @@ struct erofs_engine {
 	atomic_bool	cancelled;	/* A  relaxed: a flag that only ever rises */
 	struct pages	pages;
 	bool		has_pages;	/* C */
+	bool		kernel_policy;	/* C  B4 */
 	size_t		max_memory;	/* C */
 	struct erofs_diag *diag;	/* C  for fallbacks, may be NULL */
 	uint64_t	batches, stolen, inlined;	/* L  statistics */
+	size_t		peak_bytes;	/* L  most decoded bytes in flight */
+	struct hist	waits;		/* L  as a worker's, of work that the owner took */
 	struct erofs_stats ended;	/* L  sums of the lanes of jobs that ended */
 	_Atomic uint64_t done_inodes, done_bytes, total_inodes;	/* A  relaxed: progress of the run */
 };	/* L lock  C constant once created  A atomic, order stated */
@@ -78,6 +89,9 @@ struct job {
 	size_t		limit;		/* C  of bytes, for the owner's submits */
 	pthread_t	owner;		/* C */
 };
+
+/* What the kernel says that a thread waited for a CPU, and how often it ran. 0, -ENOENT. */
+int erofs_read_run_delay(pid_t tid, uint64_t *ret_ns, uint64_t *ret_slices);
 
 /* Add a lane's figures before it goes. The lock is held. */
 void erofs_stats_add_lane(struct erofs_stats *stats, const struct lane *lane);
