@@ -70,6 +70,7 @@ struct erofs_stats {
 	unsigned int workers;		/* threads that decode, the caller's included if it is one of them */
 	const char *mode;		/* "inline", "shared", "unbound", "percpu", "percpu-hipri" */
 	uint64_t batches, stolen, inlined;
+	unsigned int retired;		/* workers that ended because their CPU was taken away */
 	uint64_t pclusters, bytes_in, bytes_out;
 	uint64_t cache_hits, cache_misses;	/* decoded extents of the packed and metabox file */
 	const char *policy;		/* "caching", "kernel" */

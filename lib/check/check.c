@@ -53,6 +53,7 @@ static void sort_lanes(struct check *c)
 		}
 		s->work.run = sort_refs;
 		s->work.bytes = 0;
+		s->work.path = false;
 		s->refs = &c->lanes[i].refs;
 		erofs_job_submit(c->job, &s->work);
 	}
@@ -72,19 +73,22 @@ static int finish_window(struct check *c)
 {
 	uint64_t hi = atomic_load(&c->window.hi);
 	struct refs all = { 0 }, *lanes = calloc(c->nlanes, sizeof(*lanes));
-	unsigned int i;
+	unsigned int i, n = 0;
 	int err = lanes ? 0 : -ENOMEM;
 
 	sort_lanes(c);
-	for (i = 0; i < c->nlanes && lanes; i++)
-		lanes[i] = c->lanes[i].refs;
-	if (!err) {
-		for (i = 0; i < c->nlanes; i++)
-			c->lanes[i].refs = (struct refs){ .max = lanes[i].max };
-		err = erofs_refs_merge(lanes, c->nlanes, hi, &all);
-		for (i = 0; err && i < c->nlanes; i++)
-			free(lanes[i].refs);
+	for (i = 0; i < c->nlanes && lanes; i++) {
+		struct refs *r = &c->lanes[i].refs;
+
+		if (!r->count)
+			continue;
+		lanes[n++] = *r;
+		*r = (struct refs){ .max = r->max };
 	}
+	if (!err)
+		err = erofs_refs_merge(lanes, n, hi, &all);
+	for (i = 0; err && i < n; i++)
+		free(lanes[i].refs);
 	free(lanes);
 	if (err)
 		return err;
@@ -138,7 +142,7 @@ static int set_up(struct check *c)
 		return -ENOMEM;
 	/* half for inodes, a quarter for references and a quarter for merging them */
 	for (i = 0; i < c->nlanes; i++)
-		c->lanes[i].refs.max = bytes / 4 / c->nlanes / sizeof(struct pcref) + 64;
+		c->lanes[i].refs.max = bytes / 4 / erofs_job_active_lanes(c->job) / sizeof(struct pcref) + 64;
 	err = erofs_links_init(&c->links, bytes / 2);
 	if (!err)
 		err = erofs_damage_init(&c->damage);

@@ -134,7 +134,7 @@ static unsigned int smallest(const struct refs *lanes, const size_t *at, unsigne
 
 int erofs_refs_merge(struct refs *lanes, unsigned int nlanes, uint64_t hi, struct refs *ret_all)
 {
-	size_t total = 0, *at = calloc(nlanes, sizeof(*at));
+	size_t total = 0, *at = calloc(nlanes + 1, sizeof(*at));
 	struct refs all = { 0 };
 	unsigned int i;
 

@@ -158,8 +158,8 @@ static void print_totals(const struct cli *cli, const struct erofs_stats *s, con
 
 	erofs_cli_say_plain(cli, 'I', "workers: %u, %s (asked for: %s), page policy: %s", s->workers, s->mode,
 			    asked ? asked : "auto", s->policy);
-	erofs_cli_say_plain(cli, 'I', "batches: %" PRIu64 ", stolen %" PRIu64 ", inline %" PRIu64, s->batches,
-			    s->stolen, s->inlined);
+	erofs_cli_say_plain(cli, 'I', "batches: %" PRIu64 ", stolen %" PRIu64 ", inline %" PRIu64
+			    ", workers retired %u", s->batches, s->stolen, s->inlined, s->retired);
 	erofs_cli_say_plain(cli, 'I', "pclusters: %" PRIu64 ", %" PRIu64 " bytes in, %" PRIu64
 			    " bytes out, %.0f MB/s", s->pclusters, s->bytes_in, s->bytes_out,
 			    wall > 0.0 ? (double)s->bytes_out / 1e6 / wall : 0.0);
@@ -207,12 +207,12 @@ static void print_json(const struct erofs_stats *s, const char *asked, const str
 		fputs("  \"run_delay_ns\": null,\n", stderr);
 	json_latency("queue_ns", &s->queue);
 	json_pages(s);
-	fprintf(stderr, "  \"batches\": %" PRIu64 ", \"stolen\": %" PRIu64 ", \"inline\": %" PRIu64 ",\n"
+	fprintf(stderr, "  \"batches\": %" PRIu64 ", \"stolen\": %" PRIu64 ", \"inline\": %" PRIu64 ", \"retired\": %u,\n"
 		"  \"pclusters\": %" PRIu64 ", \"bytes_in\": %" PRIu64 ", \"bytes_out\": %" PRIu64 ",\n"
 		"  \"cache_hits\": %" PRIu64 ", \"cache_fills\": %" PRIu64 ",\n"
 		"  \"max_memory\": %" PRIu64 ", \"peak_in_flight\": %" PRIu64 ", \"peak_resident\": %" PRIu64
 		",\n  \"wall_ns\": %" PRIu64 ", \"user_ns\": %" PRIu64 ", \"system_ns\": %" PRIu64 "\n}}\n",
-		s->batches, s->stolen, s->inlined, s->pclusters, s->bytes_in, s->bytes_out, s->cache_hits,
+		s->batches, s->stolen, s->inlined, s->retired, s->pclusters, s->bytes_in, s->bytes_out, s->cache_hits,
 		s->cache_misses, s->max_memory, s->peak_bytes, (uint64_t)t->rss_kib << 10, t->wall_ns,
 		t->user_ns, t->system_ns);
 }

@@ -19,6 +19,10 @@
 #define MEMORY_BASE (UINT64_C(32) << 20)	/* engine.md A10 */
 #define MEMORY_WORKER (UINT64_C(8) << 20)
 
+#define MEMORY_LEAST (UINT64_C(2) << 20)	/* state, cache and queue of the smallest run */
+#define MEMORY_LANE (UINT64_C(3) << 20)	/* input window and output run of 1 MiB each, metadata, LZ4 pages */
+#define MEMORY_CODEC (UINT64_C(256) << 10)	/* of decoder contexts, without the window */
+
 #define CACHE_SHARE 4		/* a quarter of the limit: packed pclusters of 1 MiB decode to several */
 #define STATE_SHARE 4		/* a quarter: 12 MiB hold 780,000 pclusters */
 #define FLIGHT_SHARE 8		/* an eighth of the limit may be queued, in decoded bytes */
@@ -58,8 +62,10 @@ static int set_up(struct erofs_engine *eng, const struct erofs_engine_options *o
 	if (err)
 		return err;
 	eng->max_memory = MEMORY_BASE + (eng->nworkers + !eng->nworkers) * MEMORY_WORKER;
-	if (options && options->max_memory)
+	if (options && options->max_memory) {
 		eng->max_memory = options->max_memory;
+		eng->memory_given = true;
+	}
 	err = choose_policy(eng, options);
 	if (err)
 		return err;
@@ -141,30 +147,38 @@ static uint64_t image_bytes(const struct erofs_image *img)
 	return bytes;
 }
 
-static int make_lanes(struct job *job)
+int erofs_job_make_lane(struct job *job, unsigned int index, struct lane **ret_lane)
 {
 	struct erofs_engine *eng = job->eng;
-	unsigned int i, count = job->threads ? eng->nworkers + 1 : 1;
-	int err;
+	struct lane *lane;
+	int err = erofs_lane_make(job->img, job->cache, eng->has_pages ? &eng->pages : NULL, job->diag, &lane);
 
-	job->lanes = calloc(count, sizeof(*job->lanes));
-	if (!job->lanes)
-		return -ENOMEM;
-	for (i = 0; i < count; i++) {
-		err = erofs_lane_make(job->img, job->cache, eng->has_pages ? &eng->pages : NULL, job->diag,
-				      &job->lanes[i]);
-		if (err)
-			return err;
-		if (eng->has_pages && eng->kernel_policy) {
-			erofs_lz4_pages_init(&job->lanes[i]->by_pages, &eng->pages, &job->lanes[i]->pool,
-					     job->lanes[i]->codec);
-			job->lanes[i]->kernel_policy = true;
-		}
-		job->lanes[i]->job = job;
-		job->lanes[i]->index = i;
-		job->nlanes++;
+	if (err)
+		return err;
+	if (eng->has_pages && eng->kernel_policy) {
+		erofs_lz4_pages_init(&lane->by_pages, &eng->pages, &lane->pool, lane->codec);
+		lane->kernel_policy = true;
 	}
+	lane->job = job;
+	lane->index = index;
+	*ret_lane = lane;
 	return 0;
+}
+
+static int make_lanes(struct job *job)
+{
+	unsigned int i;
+	int err = 0;
+
+	job->nlanes = job->threads ? job->eng->nslots + 1 : 1;
+	job->lanes = calloc(job->nlanes, sizeof(*job->lanes));
+	if (!job->lanes) {
+		job->nlanes = 0;
+		return -ENOMEM;
+	}
+	for (i = 0; !err && i < erofs_job_active_lanes(job); i++)
+		err = erofs_job_make_lane(job, i, &job->lanes[i]);
+	return err;
 }
 
 static void free_job(struct job *job)
@@ -178,13 +192,48 @@ static void free_job(struct job *job)
 	free(job);
 }
 
+/* What the image's codecs keep per worker: dictionary, window, and their own state. */
+static size_t codec_bytes(const struct codec_config *c)
+{
+	size_t bytes = c->lzma_dict_size;
+
+	if (c->zstd_window_log && (size_t)1 << c->zstd_window_log > bytes)
+		bytes = (size_t)1 << c->zstd_window_log;
+	return bytes ? bytes + MEMORY_CODEC : 0;
+}
+
+/* How many workers does the limit have room for (A10)? The default grows with what the image declares. */
+static int fit_memory(struct job *job)
+{
+	struct erofs_engine *eng = job->eng;
+	size_t one = MEMORY_LANE + codec_bytes(&job->img->super->codec), fit;
+
+	job->max_workers = eng->nslots;
+	if (!eng->memory_given)
+		return 0;
+	if (eng->max_memory < MEMORY_LEAST + one)
+		return erofs_diag_fail(job->diag, -ENOMEM, AT_NOWHERE,
+				       "the memory limit of %zu KiB is too small, %zu KiB are needed",
+				       eng->max_memory >> 10, (MEMORY_LEAST + one) >> 10);
+	fit = (eng->max_memory - MEMORY_LEAST) / one;
+	if (fit >= eng->nworkers + !eng->nworkers)
+		return 0;
+	/* with shared queues the caller is one of them */
+	job->max_workers = (unsigned int)fit - (eng->mode == WORKERS_SHARED);
+	erofs_diag_warn_path(job->diag, NULL, "the memory limit has room for %zu of %u workers", fit,
+			     erofs_engine_workers(eng));
+	return 0;
+}
+
 static int set_up_job(struct job *job)
 {
 	const struct super *super = job->img->super;
 	size_t max = job->eng->max_memory;
-	int err;
+	int err = fit_memory(job);
 
-	job->threads = job->eng->nworkers && image_bytes(job->img) >= SMALL_IMAGE;
+	if (err)
+		return err;
+	job->threads = job->max_workers && image_bytes(job->img) >= SMALL_IMAGE;
 	job->limit = max / FLIGHT_SHARE;
 	job->owner = pthread_self();
 	if (super->packed || super->metabox) {
@@ -243,7 +292,8 @@ void erofs_job_end(struct job *job)
 	erofs_job_wait(job);
 	pthread_mutex_lock(&eng->lock);
 	for (i = 0; i < job->nlanes; i++)
-		erofs_stats_add_lane(&eng->ended, job->lanes[i]);
+		if (job->lanes[i])
+			erofs_stats_add_lane(&eng->ended, job->lanes[i]);
 	erofs_stats_add_cache(&eng->ended, job->cache);
 	eng->job = NULL;
 	pthread_mutex_unlock(&eng->lock);
@@ -254,7 +304,7 @@ void erofs_job_end(struct job *job)
 /* May the owner run work itself? Not where every allowed CPU has a worker of its own. */
 static bool owner_helps(const struct job *job)
 {
-	return !job->threads || job->eng->mode == WORKERS_SHARED || !job->eng->nstarted;
+	return !job->threads || job->eng->mode == WORKERS_SHARED || !job->eng->nrunning;
 }
 
 /* Run one work, or wait for a change. The lock is held. */
@@ -280,7 +330,8 @@ void erofs_job_submit(struct job *job, struct work *work)
 
 	work->job = job;
 	pthread_mutex_lock(&eng->lock);
-	if (job->threads)
+	/* a worker's own mask is its one CPU: only the owner's shows which CPUs came (A6) */
+	if (job->threads && (!eng->nrunning || pthread_equal(pthread_self(), job->owner)))
 		erofs_workers_start(eng);
 	/* back-pressure (A10) is the owner's: a worker that waited for room could be the one to make it */
 	if (pthread_equal(pthread_self(), job->owner) && job->bytes + work->bytes > job->limit)
@@ -322,6 +373,11 @@ void erofs_job_cancel(struct job *job)
 unsigned int erofs_job_lanes(const struct job *job)
 {
 	return job->nlanes;
+}
+
+unsigned int erofs_job_active_lanes(const struct job *job)
+{
+	return job->threads ? (job->max_workers < job->eng->nworkers ? job->max_workers : job->eng->nworkers) + 1 : 1;
 }
 
 struct lane *erofs_job_lane(struct job *job, unsigned int index)

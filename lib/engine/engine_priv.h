@@ -160,6 +160,7 @@ struct work {
 	struct job *job;
 	size_t bytes;		/* decoded bytes it is good for, an estimate; for back-pressure */
 	uint64_t queued_ns;	/* set by erofs_job_submit() */
+	bool path;		/* makes system calls on paths: not at real-time priority (A2) */
 };
 
 /**
@@ -194,7 +195,9 @@ bool erofs_job_is_cancelled(const struct job *job);
 /* Stop this job (fail-fast, first fatal error): like the engine's cancel, but only for this job. */
 void erofs_job_cancel(struct job *job);
 
+/* One behind the largest lane index there may be; and how many lanes work at a time. */
 unsigned int erofs_job_lanes(const struct job *job);
+unsigned int erofs_job_active_lanes(const struct job *job);
 struct lane *erofs_job_lane(struct job *job, unsigned int index);	/* owner only, when nothing runs */
 
 /* Bytes that the run may still take for state that covers the image (engine.md E5), out of --max-memory. */

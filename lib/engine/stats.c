@@ -88,7 +88,7 @@ static void collect_latencies(const struct erofs_engine *eng, struct erofs_stats
 	if (!sum)
 		return;
 	erofs_hist_merge(&sum[1], &eng->waits);
-	for (i = 0; i < eng->nworkers; i++) {
+	for (i = 0; i < eng->nslots; i++) {
 		erofs_hist_merge(&sum[0], &eng->workers[i].wakes);
 		erofs_hist_merge(&sum[1], &eng->workers[i].waits);
 		add_run_delay(&eng->workers[i], s);
@@ -125,6 +125,7 @@ void erofs_engine_stats(struct erofs_engine *eng, struct erofs_stats *ret_stats)
 	s.stolen = eng->stolen;
 	s.inlined = eng->inlined;
 	s.max_memory = eng->max_memory;
+	s.retired = eng->retired;
 	if (eng->has_pages) {
 		s.reserved_pages = eng->pages.target;
 		s.lowest_reserved = eng->pages.lowest;

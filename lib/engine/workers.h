@@ -25,6 +25,19 @@ enum workers_mode {
 	WORKERS_PERCPU_HIPRI,	/* the same with SCHED_FIFO 1 */
 };
 
+/* The affinity mask of a thread, however many CPUs the machine numbers. */
+struct cpus {
+	cpu_set_t *set;		/* NULL: not to be had */
+	size_t size;		/* bytes */
+	unsigned int count;
+};
+
+enum worker_priority {
+	PRIORITY_NORMAL,
+	PRIORITY_NICE,
+	PRIORITY_FIFO,
+};
+
 struct queue {
 	struct work *head, *tail;	/* L */
 	unsigned int count;		/* L */
@@ -32,9 +45,12 @@ struct queue {
 
 struct worker {
 	struct erofs_engine *eng;	/* C */
-	unsigned int	index;		/* C  0 .. nworkers - 1 */
-	int		cpu;		/* C  -1: not pinned */
-	pthread_t	thread;		/* C  valid if index < nstarted */
+	unsigned int	index;		/* C  0 .. nslots - 1 */
+	int		cpu;		/* L  -1: not pinned, or a slot for CPUs to come; C while it runs */
+	pthread_t	thread;		/* L  valid if joinable */
+	bool		running, joinable;	/* L */
+	enum worker_priority best;	/* O  what it could be raised to */
+	bool		raised;		/* O */
 	sem_t		wake;
 	bool		idle;		/* L  sleeps on wake */
 	uint64_t	woken_ns;	/* L  when wake was posted */
@@ -50,8 +66,10 @@ struct erofs_engine {
 	pthread_cond_t	done;		/* a job has nothing queued or running, or room for more */
 	pthread_mutex_t	run;		/* held by the job that is going on */
 	enum workers_mode mode;		/* C */
-	unsigned int	nworkers;	/* C  threads the pool may have, without the caller */
-	unsigned int	nstarted;	/* L */
+	unsigned int	nworkers;	/* C  threads that are wanted, without the caller */
+	unsigned int	nslots;		/* C  of workers: also for CPUs that may appear */
+	unsigned int	nrunning;	/* L */
+	unsigned int	retired;	/* L  statistics */
 	bool		start_failed;	/* L  no more threads to be had: do not ask again */
 	struct worker	*workers;	/* C */
 	struct queue	shared;		/* L  work bound to no worker */
@@ -66,6 +84,7 @@ struct erofs_engine {
 	bool		has_pages;	/* C */
 	bool		kernel_policy;	/* C  B4 */
 	size_t		max_memory;	/* C */
+	bool		memory_given;	/* C  by the caller: a hard limit */
 	struct erofs_diag *diag;	/* C  for fallbacks, may be NULL */
 	uint64_t	batches, stolen, inlined;	/* L  statistics */
 	size_t		peak_bytes;	/* L  most decoded bytes in flight */
@@ -80,8 +99,9 @@ struct job {
 	struct erofs_diag *diag;	/* C */
 	struct dcache	*cache;		/* C  NULL: nothing to cache */
 	struct lane	**lanes;	/* C  0: the owner's, i + 1: worker i's */
-	unsigned int	nlanes;		/* C */
+	unsigned int	nlanes;		/* C  some may be NULL: of workers that never came */
 	bool		threads;	/* C  workers are used */
+	unsigned int	max_workers;	/* C  that the memory limit has room for */
 	bool		late;		/* C  goes on after the engine was cancelled */
 	atomic_bool	cancelled;	/* A  relaxed */
 	unsigned int	running;	/* engine.lock */
@@ -100,6 +120,21 @@ void erofs_stats_add_cache(struct erofs_stats *stats, struct dcache *cache);
 
 /* Parse the words of --workers. -EINVAL if they make no sense. */
 int erofs_workers_configure(struct erofs_engine *eng, const char *words);
+
+int erofs_cpus_get(struct cpus *cpus);
+void erofs_cpus_free(struct cpus *cpus);
+
+/* Is there anything for this worker? The lock is held. */
+bool erofs_workers_has_work(struct erofs_engine *eng, unsigned int index);
+/* Give a worker's queue to all, since it retires. The lock is held. */
+void erofs_workers_hand_on(struct erofs_engine *eng, struct worker *w);
+/* Work that was picked and cannot be run here. The lock is held. */
+void erofs_workers_put_back(struct erofs_engine *eng, struct work *work);
+/* This worker is about to sleep. The lock is held. */
+void erofs_workers_note_idle(struct erofs_engine *eng, struct worker *w);
+
+/* One more lane for a job that is going on. 0, -ENOMEM. */
+int erofs_job_make_lane(struct job *job, unsigned int index, struct lane **ret_lane);
 
 /* Start the threads that are not running yet; fewer than wanted is no error. The lock is held. */
 void erofs_workers_start(struct erofs_engine *eng);

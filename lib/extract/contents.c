@@ -251,7 +251,7 @@ static void ask_for_help(struct large *l)
 	struct help *h;
 
 	if (atomic_load_explicit(&l->next, memory_order_relaxed) + 1 >= l->nranges ||
-	    atomic_load_explicit(&l->helpers, memory_order_relaxed) >= erofs_job_lanes(l->x->job) ||
+	    atomic_load_explicit(&l->helpers, memory_order_relaxed) >= erofs_job_active_lanes(l->x->job) ||
 	    !erofs_job_is_hungry(l->x->job))
 		return;
 	h = malloc(sizeof(*h));
@@ -259,6 +259,7 @@ static void ask_for_help(struct large *l)
 		return;
 	h->work.run = run_help;
 	h->work.bytes = 0;
+	h->work.path = true;
 	h->large = l;
 	atomic_fetch_add_explicit(&l->helpers, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);

@@ -113,7 +113,7 @@ static int extract_tree(struct extract *x, const struct erofs_inode *start)
 					     .broken = note_broken, .leave = leave_dir };
 	struct lane *lane = erofs_job_lane(x->job, 0);
 	int err = erofs_tree_open(&x->tree, x->opt->target, x->opt->mkdir_parents, x->opt->overwrite,
-				  erofs_job_lanes(x->job));
+				  erofs_job_active_lanes(x->job));
 
 	if (err) {
 		erofs_tree_close(&x->tree);
@@ -159,7 +159,7 @@ static int run_extract(struct extract *x)
 	if (err)
 		return err;
 	erofs_restore_init(&x->restore, x->opt);
-	x->walk = (struct walk){ .job = x->job, .diag = x->diag, .arg = x };
+	x->walk = (struct walk){ .job = x->job, .diag = x->diag, .arg = x, .path = true };
 	return S_ISDIR(start.mode) ? extract_tree(x, &start) : extract_file(x, &start);
 }
 

@@ -118,6 +118,7 @@ static bool give_away(struct walk *w, const struct frame *frame)
 		return false;
 	item->work.run = run_item;
 	item->work.bytes = 0;
+	item->work.path = w->path;
 	item->walk = w;
 	item->frame = *frame;
 	erofs_job_submit(w->job, &item->work);

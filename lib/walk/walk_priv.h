@@ -61,6 +61,7 @@ struct walk {
 	const struct walk_ops *ops;
 	void *arg;		/* the visitor's */
 	bool strict;
+	bool path;		/* visitors make system calls on paths */
 	struct walk_state *state;	/* private */
 };
 

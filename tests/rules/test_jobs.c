@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rules A1, A3, A5, A9, A10, E2 of the engine: pools, jobs, queues, the fragment cache. */
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -223,8 +224,10 @@ static void rule_A5_idle_workers_take_from_the_longest_queue(void **state)
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	submit_task(job, &s, 0, 0);			/* threads start, by the mask as it is */
+	erofs_job_wait(job);
 	sched_setaffinity(0, sizeof(one), &one);	/* one submitter loads one CPU's queue */
-	for (i = 0; i < 200; i++)
+	for (i = 1; i < 200; i++)
 		submit_task(job, &s, 0, 0);
 	erofs_job_wait(job);
 	sched_setaffinity(0, sizeof(old), &old);
@@ -233,6 +236,210 @@ static void rule_A5_idle_workers_take_from_the_longest_queue(void **state)
 	assert_true(atomic_load(&s.by_lane[2]) > 20);
 	assert_true(eng->stolen > 0);
 	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
+/* Move every thread of the process, as "taskset -ap" does. */
+static void move_all_threads(const cpu_set_t *set)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *de;
+
+	assert_non_null(dir);
+	while ((de = readdir(dir)))
+		if (de->d_name[0] != '.')
+			(void)sched_setaffinity(atoi(de->d_name), sizeof(*set), set);
+	closedir(dir);
+}
+
+static unsigned int count_running(struct erofs_engine *eng)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&eng->lock);
+	n = eng->nrunning;
+	pthread_mutex_unlock(&eng->lock);
+	return n;
+}
+
+static void submit_many(struct job *job, struct shared *s, int count)
+{
+	while (count--)
+		submit_task(job, s, 0, 0);
+}
+
+static void rule_A6_workers_leave_with_their_cpu_and_come_back(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine("percpu");
+	struct shared s = { .spin_us = 100 };
+	cpu_set_t old, one;
+	struct job *job;
+	int cpu, round;
+
+	(void)state;
+	if (erofs_engine_workers(eng) < 2)
+		skip();
+	sched_getaffinity(0, sizeof(old), &old);
+	for (cpu = 0; !CPU_ISSET(cpu, &old); cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	for (round = 0; round < 20; round++) {
+		submit_many(job, &s, 100);
+		move_all_threads(&one);		/* under load */
+		submit_many(job, &s, 100);
+		erofs_job_wait(job);
+		/* it notices when it has looked for more work, which may be a moment later */
+		submit_many(job, &s, 10);
+		erofs_job_wait(job);
+		move_all_threads(&old);
+		submit_many(job, &s, 100);
+		assert_true(count_running(eng) >= 1);
+		erofs_job_wait(job);
+	}
+	assert_int_equal(atomic_load(&s.ran), 20 * 310);
+	assert_true(eng->retired >= 5);
+	assert_true(count_running(eng) >= 2);
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
+static void rule_A6_a_cpu_that_appears_gets_a_worker(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct shared s = { .spin_us = 100 };
+	struct erofs_engine *eng;
+	cpu_set_t old, one;
+	struct job *job;
+	int cpu;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(old), &old);
+	if (CPU_COUNT(&old) < 2)
+		skip();
+	for (cpu = 0; !CPU_ISSET(cpu, &old); cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	eng = new_engine("percpu");
+	assert_int_equal(erofs_engine_workers(eng), 1);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	submit_many(job, &s, 50);
+	erofs_job_wait(job);
+	assert_int_equal(count_running(eng), 1);
+	sched_setaffinity(0, sizeof(old), &old);
+	submit_many(job, &s, 300);
+	erofs_job_wait(job);
+	assert_int_equal(count_running(eng), CPU_COUNT(&old));
+	assert_int_equal(atomic_load(&s.ran), 350);
+	assert_true(atomic_load(&s.by_lane[2]) > 0);
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
+struct priority_task {
+	struct work work;
+	atomic_int *wrong;
+};
+
+static void run_priority(struct lane *lane, struct work *work)
+{
+	struct priority_task *t = (struct priority_task *)work;
+	int policy = sched_getscheduler(0);
+
+	(void)lane;
+	if (policy != (work->path ? SCHED_OTHER : SCHED_FIFO))
+		atomic_fetch_add(t->wrong, 1);
+	free(t);
+}
+
+static void rule_A2_workers_are_real_time_but_for_work_on_paths(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine("percpu-hipri");
+	struct sched_param param = { .sched_priority = 1 };
+	atomic_int wrong = 0;
+	struct job *job;
+	int i;
+
+	(void)state;
+	/* without the right there is a fallback, and nothing to see */
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		skip();
+	param.sched_priority = 0;
+	sched_setscheduler(0, SCHED_OTHER, &param);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	for (i = 0; i < 100; i++) {
+		struct priority_task *t = calloc(1, sizeof(*t));
+
+		assert_non_null(t);
+		t->work.run = run_priority;
+		t->work.path = i % 3 == 0;
+		t->wrong = &wrong;
+		erofs_job_submit(job, &t->work);
+	}
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+	assert_int_equal(atomic_load(&wrong), 0);
+}
+
+static void rule_A10_less_memory_means_fewer_workers_then_an_error(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine_options options = { .size = sizeof(options), .workers = "8" };
+	struct erofs_engine *eng;
+	struct job *job;
+
+	(void)state;
+	options.max_memory = 14 << 20;
+	assert_int_equal(erofs_engine_new(&options, NULL, &eng), 0);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	assert_int_equal(erofs_job_active_lanes(job), 4);	/* (14 - 2) / 3, the caller among them */
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	options.max_memory = 4 << 20;
+	assert_int_equal(erofs_engine_new(&options, NULL, &eng), 0);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), -ENOMEM);
+	erofs_engine_free(eng);
+	options.max_memory = 5 << 20;
+	assert_int_equal(erofs_engine_new(&options, NULL, &eng), 0);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	assert_int_equal(erofs_job_active_lanes(job), 1);
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
+static void rule_F1_wake_ups_and_queue_waits_are_measured(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine("unbound");
+	struct shared s = { .spin_us = 50 };
+	struct erofs_stats stats;
+	struct job *job;
+	int i;
+
+	(void)state;
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	for (i = 0; i < 100; i++) {
+		submit_task(job, &s, 0, 0);
+		erofs_job_wait(job);
+		usleep(200);
+	}
+	erofs_job_end(job);
+	erofs_engine_stats(eng, &stats);
+	assert_int_equal(stats.queue.count, 100);
+	assert_true(stats.wake.count >= 50 && stats.wake.count <= 100);
+	assert_true(stats.wake.min <= stats.wake.median && stats.wake.median <= stats.wake.p99);
+	assert_true(stats.wake.p99 <= stats.wake.max && stats.wake.max > 0);
+	assert_true(stats.wake.average >= (double)stats.wake.min);
 	erofs_engine_free(eng);
 	free_image(img);
 }
@@ -385,6 +592,11 @@ int main(void)
 		cmocka_unit_test(rule_A3_every_setting_runs_every_work_once),
 		cmocka_unit_test(rule_A3_words_that_make_no_sense_are_refused),
 		cmocka_unit_test(rule_A5_idle_workers_take_from_the_longest_queue),
+		cmocka_unit_test(rule_A6_workers_leave_with_their_cpu_and_come_back),
+		cmocka_unit_test(rule_A6_a_cpu_that_appears_gets_a_worker),
+		cmocka_unit_test(rule_A2_workers_are_real_time_but_for_work_on_paths),
+		cmocka_unit_test(rule_A10_less_memory_means_fewer_workers_then_an_error),
+		cmocka_unit_test(rule_F1_wake_ups_and_queue_waits_are_measured),
 		cmocka_unit_test(rule_A9_cancel_runs_the_queue_dry_and_frees_it),
 		cmocka_unit_test(rule_A10_what_is_queued_is_bounded_in_bytes),
 		cmocka_unit_test(rule_E2_what_fits_is_decoded_once_by_all_workers),
