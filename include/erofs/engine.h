@@ -21,7 +21,8 @@ struct erofs_engine;
 
 struct erofs_engine_options {
 	size_t size;			/* sizeof(struct erofs_engine_options) */
-	const char *workers;		/* "auto" (also NULL), "percpu", "percpu-hipri", "unbound", "0", "1", "N" */
+	/* "percpu", "percpu-hipri", "unbound", "0", "1", "N", "auto" (also NULL): min(CPUs, cgroup quota) */
+	const char *workers;
 	unsigned int reserved_pages;	/* host pages kept for LZ4, 0..16384 */
 	uint64_t max_memory;		/* bytes in flight and caches, 0: 32 MiB + 8 MiB per worker */
 	const char *page_policy;	/* "caching" or "kernel" (engine.md B4); NULL: kernel if pages are reserved */

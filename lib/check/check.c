@@ -83,7 +83,7 @@ static int finish_window(struct check *c)
 		if (!r->count)
 			continue;
 		lanes[n++] = *r;
-		*r = (struct refs){ .max = r->max };
+		*r = (struct refs){ 0 };
 	}
 	if (!err)
 		err = erofs_refs_merge(lanes, n, hi, &all);
@@ -99,6 +99,36 @@ static int finish_window(struct check *c)
 	return err;
 }
 
+struct special_work {
+	struct work work;
+	struct check *check;
+};
+
+static void run_special(struct lane *lane, struct work *work)
+{
+	struct special_work *s = (struct special_work *)work;
+
+	erofs_check_visit_special(s->check, lane);
+	free(s);
+}
+
+/* The packed file's map may be long: beside the walk, not in front of it. */
+static void submit_special(struct check *c)
+{
+	struct special_work *s;
+
+	if (!c->img->super->packed && !c->img->super->metabox)
+		return;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		erofs_check_visit_special(c, erofs_job_lane(c->job, 0));
+		return;
+	}
+	s->work.run = run_special;
+	s->check = c;
+	erofs_job_submit(c->job, &s->work);
+}
+
 /* One pass over the metadata. Return: 1 another one is needed, 0 all was seen, negative errno. */
 static int run_pass(struct check *c, const struct erofs_inode *start)
 {
@@ -108,11 +138,13 @@ static int run_pass(struct check *c, const struct erofs_inode *start)
 	bool more;
 	int err = 0;
 
-	erofs_check_visit_special(c);
+	atomic_store_explicit(&c->window.spare, c->max_refs, memory_order_relaxed);
+	submit_special(c);
 	if (S_ISDIR(start->mode))
 		err = erofs_walk_run(&w, start);
 	else
 		erofs_check_visit(c, erofs_job_lane(c->job, 0), start);
+	erofs_job_wait(c->job);
 	if (!err && erofs_job_is_cancelled(c->job))
 		err = -ECANCELED;
 	if (!err && !c->subtree)
@@ -133,7 +165,6 @@ static int run_pass(struct check *c, const struct erofs_inode *start)
 static int set_up(struct check *c)
 {
 	size_t bytes = erofs_job_state_bytes(c->job);
-	unsigned int i;
 	int err;
 
 	c->nlanes = erofs_job_lanes(c->job);
@@ -141,8 +172,7 @@ static int set_up(struct check *c)
 	if (!c->lanes)
 		return -ENOMEM;
 	/* half for inodes, a quarter for references and a quarter for merging them */
-	for (i = 0; i < c->nlanes; i++)
-		c->lanes[i].refs.max = bytes / 4 / erofs_job_active_lanes(c->job) / sizeof(struct pcref) + 64;
+	c->max_refs = bytes / 4 / sizeof(struct pcref);
 	err = erofs_links_init(&c->links, bytes / 2);
 	if (!err)
 		err = erofs_damage_init(&c->damage);

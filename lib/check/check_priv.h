@@ -36,13 +36,21 @@ struct link_slot {
 	uint32_t nlink;		/* as the inode says */
 };
 
-struct links {
+#define LINK_SHARDS 32		/* two workers meet in one once in 32 times: with one lock for all, half of
+				 * the walk was spent waiting for it */
+
+struct link_shard {
 	pthread_mutex_t	lock;
 	struct link_slot *slots;	/* L  open addressing */
 	size_t		nslots, nused;	/* L */
-	size_t		max_slots;	/* C */
-	uint64_t	lo, hi;		/* L  the window; hi sinks while the table is full */
-};	/* L lock  C constant once created */
+} __attribute__((aligned(64)));		/* a cache line, which the neighbours are not to fight for */
+
+struct links {
+	size_t		max_slots;	/* C  of one shard */
+	uint64_t	lo;		/* C  during a pass: first nid of the window */
+	_Atomic uint64_t hi;		/* A  relaxed: its end; sinks while a shard is full */
+	struct link_shard shards[LINK_SHARDS];
+};	/* L shard's lock  C constant once created  A atomic, order stated */
 
 /* @bytes: at most this much memory. 0, -ENOMEM. */
 int erofs_links_init(struct links *l, size_t bytes);
@@ -60,11 +68,11 @@ void erofs_links_clear(struct links *l);
 struct refs {
 	struct pcref *refs;
 	size_t count, room;
-	size_t max;		/* references, constant */
 };
 
 struct ref_window {
 	uint64_t lo;			/* C  during a pass */
+	_Atomic size_t spare;		/* A  relaxed: references that lanes may still make room for */
 	_Atomic uint64_t hi;		/* A  relaxed: sinks while a lane is full */
 };
 
@@ -118,6 +126,7 @@ struct check {
 	unsigned int	pass;		/* C  during a pass; 0: the first */
 	struct links	links;
 	struct ref_window window;
+	size_t		max_refs;	/* C  of all lanes together */
 	struct damage_list damage;
 	struct check_lane *lanes;	/* one each, of that lane's thread; the owner's between passes */
 	unsigned int	nlanes;		/* C */
@@ -133,7 +142,7 @@ void erofs_check_visit_dir(struct check *c, struct lane *lane, const struct erof
 /* Compare a regular file's contents with its recorded digest, if it has one. Reports. */
 void erofs_check_digest(struct check *c, struct lane *lane, const struct erofs_inode *ino);
 /* The packed file and the metabox. */
-void erofs_check_visit_special(struct check *c);
+void erofs_check_visit_special(struct check *c, struct lane *lane);
 /* One reference per pcluster: conflicts and overlaps become damage. @all is changed in place. */
 void erofs_check_merge(struct check *c, struct refs *all);
 /* Report the files that damaged ranges belong to. 0, -ECANCELED, -ENOMEM. */

@@ -58,11 +58,11 @@ static void drop_doubles(struct refs *r)
 static void squeeze(struct refs *r, struct ref_window *win)
 {
 	drop_from(r, get_hi(win));
-	if (r->count < r->max / 4 * 3)
+	if (r->count < r->room / 4 * 3)
 		return;
 	erofs_refs_sort(r);
 	drop_doubles(r);
-	if (r->count < r->max / 4 * 3)
+	if (r->count < r->room / 4 * 3)
 		return;
 	if (r->refs[r->count / 2].addr > r->refs[0].addr) {
 		lower_hi(win, r->refs[r->count / 2].addr);
@@ -70,20 +70,31 @@ static void squeeze(struct refs *r, struct ref_window *win)
 	}
 }
 
-static bool grow(struct refs *r)
+/* Take up to @want references' worth of the budget that all lanes share. */
+static size_t take_spare(struct ref_window *win, size_t want)
 {
-	size_t room = r->room ? r->room * 2 : FIRST_ROOM;
+	size_t old = atomic_load_explicit(&win->spare, memory_order_relaxed), n;
+
+	do
+		n = old < want ? old : want;
+	while (n && !atomic_compare_exchange_weak_explicit(&win->spare, &old, old - n, memory_order_relaxed,
+							   memory_order_relaxed));
+	return n;
+}
+
+/* The first room is always there: a lane that comes last must be able to shrink the window. */
+static bool grow(struct refs *r, struct ref_window *win)
+{
+	size_t more = r->room ? take_spare(win, r->room) : FIRST_ROOM;
 	struct pcref *grown;
 
-	if (room > r->max)
-		room = r->max;
-	if (room <= r->count)
+	if (!more)
 		return false;
-	grown = realloc(r->refs, room * sizeof(*grown));
+	grown = realloc(r->refs, (r->room + more) * sizeof(*grown));
 	if (!grown)
 		return false;
 	r->refs = grown;
-	r->room = room;
+	r->room += more;
 	return true;
 }
 
@@ -91,7 +102,7 @@ int erofs_refs_add(struct refs *r, struct ref_window *win, const struct pcref *r
 {
 	if (ref->addr < win->lo || ref->addr >= get_hi(win))
 		return 0;
-	if (r->count == r->room && !grow(r)) {
+	if (r->count == r->room && !grow(r, win)) {
 		squeeze(r, win);
 		if (r->count == r->room)
 			return -ENOMEM;

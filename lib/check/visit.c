@@ -79,7 +79,7 @@ static bool has_contents(const struct erofs_inode *ino)
 	return S_ISREG(ino->mode) || S_ISDIR(ino->mode) || S_ISLNK(ino->mode);
 }
 
-/* @first: this inode is met for the first time in the whole check, so what it alone shows is reported. */
+/* @first: the first pass, in which what the inode alone shows is reported and counted. */
 static void check_inode(struct check *c, struct lane *lane, const struct erofs_inode *ino, bool first)
 {
 	uint64_t la;
@@ -88,7 +88,7 @@ static void check_inode(struct check *c, struct lane *lane, const struct erofs_i
 		struct xattr_iter *xattrs = erofs_lane_xattrs(lane);
 
 		count_inode(&c->lanes[erofs_lane_index(lane)], ino);
-		erofs_job_count(c->job, 1, 0);
+		erofs_lane_count(lane, 1, 0);
 		if (!xattrs)
 			erofs_diag_fail(c->diag, -ENOMEM, AT_NID(ino->nid), "no memory for xattrs");
 		else if (ino->xattr_size)
@@ -104,16 +104,9 @@ static void check_inode(struct check *c, struct lane *lane, const struct erofs_i
 
 void erofs_check_visit(struct check *c, struct lane *lane, const struct erofs_inode *ino)
 {
-	switch (erofs_links_add(&c->links, ino->nid, ino->nlink)) {
-	case LINKS_NEW:
-		check_inode(c, lane, ino, true);
-		break;
-	case LINKS_SEEN:
-		break;
-	case LINKS_OUTSIDE:
-		check_inode(c, lane, ino, false);
-		break;
-	}
+	/* later passes only count names and collect references: the first has told what it saw */
+	if (erofs_links_add(&c->links, ino->nid, ino->nlink) != LINKS_SEEN)
+		check_inode(c, lane, ino, !c->pass);
 }
 
 void erofs_check_visit_dir(struct check *c, struct lane *lane, const struct erofs_inode *ino)
@@ -121,9 +114,8 @@ void erofs_check_visit_dir(struct check *c, struct lane *lane, const struct erof
 	check_inode(c, lane, ino, !c->pass);
 }
 
-void erofs_check_visit_special(struct check *c)
+void erofs_check_visit_special(struct check *c, struct lane *lane)
 {
-	struct lane *lane = erofs_job_lane(c->job, 0);
 	const struct super *super = c->img->super;
 	uint64_t la;
 

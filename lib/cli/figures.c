@@ -196,8 +196,8 @@ static void json_pages(const struct erofs_stats *s)
 
 static void print_json(const struct erofs_stats *s, const char *asked, const struct totals *t)
 {
-	fprintf(stderr, "{\"engine\": {\n  \"workers\": %u, \"mode\": \"%s\", \"asked\": \"%s\", \"policy\": \"%s\",\n",
-		s->workers, s->mode, asked ? asked : "auto", s->policy);
+	fprintf(stderr, "{\"engine\": {\n  \"workers\": %u, \"mode\": \"%s\", \"asked\": \"%s\", "
+		"\"policy\": \"%s\",\n", s->workers, s->mode, asked ? asked : "auto", s->policy);
 	json_latency("wake_ns", &s->wake);
 	if (s->has_run_delay)
 		fprintf(stderr, "  \"run_delay_ns\": {\"count\": %" PRIu64 ", \"total\": %" PRIu64

@@ -25,7 +25,13 @@
 
 #define CACHE_SHARE 4		/* a quarter of the limit: packed pclusters of 1 MiB decode to several */
 #define STATE_SHARE 4		/* a quarter: 12 MiB hold 780,000 pclusters */
-#define FLIGHT_SHARE 8		/* an eighth of the limit may be queued, in decoded bytes */
+/*
+ * Decoded bytes that may be queued. What is queued is a description of some 100 bytes; a bound is needed
+ * only so that read-ahead does not run away from the decoding. With 6 MiB, a check by percpu workers on CPUs
+ * with four busy loops each took 5.6 s, since all waited for the owner to get a CPU and queue more; with
+ * 64 MiB 3.5 s.
+ */
+#define FLIGHT_BYTES ((size_t)64 << 20)
 
 static void init_lock(pthread_mutex_t *lock)
 {
@@ -234,7 +240,7 @@ static int set_up_job(struct job *job)
 	if (err)
 		return err;
 	job->threads = job->max_workers && image_bytes(job->img) >= SMALL_IMAGE;
-	job->limit = max / FLIGHT_SHARE;
+	job->limit = FLIGHT_BYTES;
 	job->owner = pthread_self();
 	if (super->packed || super->metabox) {
 		err = erofs_dcache_new(max / CACHE_SHARE, &job->cache);

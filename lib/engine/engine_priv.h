@@ -188,8 +188,8 @@ void erofs_job_wait(struct job *job);
 /* Would a worker be glad of more work right now? A hint, cheap enough for every directory entry. */
 bool erofs_job_is_hungry(struct job *job);
 
-/* Progress: so many more inodes and bytes are done. Any thread. */
-void erofs_job_count(struct job *job, uint64_t inodes, uint64_t bytes);
+/* Progress: so many more inodes and bytes are done. Told to the engine now and then. */
+void erofs_lane_count(struct lane *lane, uint64_t inodes, uint64_t bytes);
 
 bool erofs_job_is_cancelled(const struct job *job);
 /* Stop this job (fail-fast, first fatal error): like the engine's cancel, but only for this job. */

@@ -41,6 +41,7 @@ struct lane {
 	size_t out_room;
 	void *slot;
 	uint64_t pclusters, bytes_in, bytes_out;	/* decoded by this lane */
+	uint64_t done_inodes, done_bytes;	/* progress that the engine was not told yet */
 };
 
 /* Bytes [pa, pa + len) of a device, len <= LANE_IN; valid until the next fetch. 0, -EIO… not reported. */
@@ -71,6 +72,9 @@ int erofs_lane_read_raw(struct lane *lane, const struct erofs_inode *ino, const 
 /* Report that bytes of a device could not be read. Returns err (-ERANGE becomes -EUCLEAN). */
 int erofs_lane_report_read(struct lane *lane, const struct erofs_inode *ino, uint64_t la, unsigned int dev,
 			   uint64_t pa, int err);
+
+/* Tell the engine what was counted. */
+void erofs_lane_tell(struct lane *lane);
 
 int erofs_lane_make(struct erofs_image *img, struct dcache *cache, struct pages *pages,
 		    struct erofs_diag *diag, struct lane **ret_lane);

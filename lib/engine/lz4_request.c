@@ -35,6 +35,7 @@ void erofs_lz4_pages_fini(struct lz4_pages *lp)
 	erofs_lz4_map_fini(&lp->in_map, lp->pages);
 	free(lp->ring);
 	free(lp->wanted);
+	free(lp->fresh);
 	free(lp->global);
 	memset(lp, 0, sizeof(*lp));
 }
@@ -65,14 +66,30 @@ static void give_bounce(struct lz4_pages *lp, struct lz4_request *req, const boo
 	}
 }
 
-/* Fill the gaps (C2). Return: 0, -ENOMEM; what was taken stands in req->out either way. */
+static unsigned int count_gaps(const struct lz4_request *req)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < req->nout; i++)
+		n += !req->out[i];
+	return n;
+}
+
+/*
+ * Fill the gaps (C2): with a page that dropped out of the window, else with a fresh one. Fresh ones are
+ * taken at once: as many as can be needed, what is left over goes back.
+ * Return: 0, -ENOMEM; what was taken stands in req->out either way.
+ */
 static int fill_gaps(struct lz4_pages *lp, struct lz4_request *req, const bool *wanted)
 {
-	unsigned int window = erofs_lz4_window_pages(req->max_distance, lp->pages->size), i, nspare = 0;
+	unsigned int window = erofs_lz4_window_pages(req->max_distance, lp->pages->size), i;
+	unsigned int gaps = count_gaps(req), most = req->keep_bounce || gaps < window ? gaps : window;
+	unsigned int nfresh = erofs_pages_take(lp->pages, lp->pool, true, lp->fresh, most), used = 0, nspare = 0;
+	int err = 0;
 
 	for (i = 0; i < window; i++)
 		lp->ring[i] = NULL;
-	for (i = 0; i < req->nout; i++) {
+	for (i = 0; i < req->nout && !err; i++) {
 		struct page **slot = &lp->ring[i % window], *page = *slot;
 
 		/* what stood here a window ago has dropped out of it */
@@ -81,15 +98,19 @@ static int fill_gaps(struct lz4_pages *lp, struct lz4_request *req, const bool *
 		*slot = NULL;
 		if (wanted[i])
 			continue;
-		page = nspare ? lp->spare[--nspare] : erofs_page_take(lp->pages, lp->pool, true);
-		if (!page)
-			return -ENOMEM;
+		if (!nspare && used == nfresh) {
+			err = -ENOMEM;
+			break;
+		}
+		page = nspare ? lp->spare[--nspare] : lp->fresh[used++];
 		page->lent = page->lent_to == req ? page->lent + 1 : 1;
 		page->lent_to = req;
 		*slot = page;
 		req->out[i] = page;
 	}
-	return 0;
+	while (nfresh > used)
+		erofs_page_give(lp->pool, lp->fresh[--nfresh]);
+	return err;
 }
 
 static bool are_consecutive(struct page *const *list, unsigned int count)
@@ -218,13 +239,15 @@ static bool make_ring(struct lz4_pages *lp)
 	/* bounce pages that dropped out of the window are never more than those in it */
 	lp->ring = calloc(3 * MAX_WINDOW_PAGES, sizeof(*lp->ring));
 	lp->wanted = calloc(PAGES_MAX_OUTPUT, sizeof(*lp->wanted));
-	if (lp->ring && lp->wanted) {
+	lp->fresh = calloc(PAGES_MAX_OUTPUT, sizeof(*lp->fresh));
+	if (lp->ring && lp->wanted && lp->fresh) {
 		lp->spare = lp->ring + MAX_WINDOW_PAGES;
 		return true;
 	}
 	free(lp->ring);
 	free(lp->wanted);
-	lp->ring = NULL;
+	free(lp->fresh);
+	lp->ring = lp->fresh = NULL;
 	lp->wanted = NULL;
 	return false;
 }

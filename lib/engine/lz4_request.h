@@ -19,6 +19,7 @@ struct lz4_pages {
 	struct lz4_map out_map, in_map;
 	struct page **ring;		/* bounce pages by place modulo the window */
 	struct page **spare;		/* bounce pages that dropped out of the window */
+	struct page **fresh;		/* of one request: taken for its gaps */
 	bool *wanted;			/* of one request: places that the caller supplied */
 	uint8_t *global;		/* the CPU's global buffer (C6) */
 	size_t global_room;

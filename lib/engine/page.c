@@ -12,12 +12,15 @@
 #include "base/clock.h"
 #include "engine/page.h"
 
-static void count_take(struct pagepool *pool, enum page_source source, uint64_t since)
+/* @count pages were taken at once; the clock's own time is not theirs. */
+static void count_take(const struct pages *pages, struct pagepool *pool, enum page_source source, uint64_t since,
+		       unsigned int count)
 {
 	struct page_counters *c = &pool->by_source[source];
 	uint64_t ns = erofs_now_ns() - since;
 
-	c->count++;
+	ns -= ns < pages->clock_ns ? ns : pages->clock_ns;
+	c->count += count;
 	c->total_ns += ns;
 	if (ns > c->max_ns)
 		c->max_ns = ns;
@@ -34,9 +37,8 @@ static struct page *find_hole(struct pages *pages)
 	}
 	if (pages->length == pages->limit)
 		return NULL;
-	page = calloc(1, sizeof(*page));
-	if (page)
-		page->index = pages->length++;
+	page = &pages->table[pages->length];
+	page->index = pages->length++;
 	return page;
 }
 
@@ -120,8 +122,7 @@ void erofs_pagepool_fill(struct pages *pages, struct pagepool *pool, unsigned in
 	pthread_mutex_unlock(&pages->lock);
 	if (!n)
 		return;
-	count_take(pool, PAGE_RESERVED, since);
-	pool->by_source[PAGE_RESERVED].count += n - 1;
+	count_take(pages, pool, PAGE_RESERVED, since, n);
 }
 
 struct page *erofs_page_take(struct pages *pages, struct pagepool *pool, bool use_reserved)
@@ -138,8 +139,28 @@ struct page *erofs_page_take(struct pages *pages, struct pagepool *pool, bool us
 		page = take_system(pages);
 		source = page ? PAGE_SYSTEM : PAGE_FAILED;
 	}
-	count_take(pool, source, since);
+	count_take(pages, pool, source, since, 1);
 	return page;
+}
+
+unsigned int erofs_pages_take(struct pages *pages, struct pagepool *pool, bool use_reserved, struct page **list,
+			      unsigned int count)
+{
+	uint64_t since = erofs_now_ns();
+	struct page *page = pool->head;
+	unsigned int n = 0;
+
+	for (; n < count && page; page = page->next)
+		list[n++] = page;
+	pool->head = page;
+	if (n)
+		count_take(pages, pool, PAGE_POOL, since, n);
+	for (; n < count; n++) {
+		list[n] = erofs_page_take(pages, pool, use_reserved);
+		if (!list[n])
+			break;
+	}
+	return n;
 }
 
 void erofs_page_give(struct pagepool *pool, struct page *page)
@@ -194,22 +215,11 @@ void erofs_pagepool_release(struct pages *pages, struct pagepool *pool)
 	}
 }
 
-static void free_list(struct page *page)
-{
-	while (page) {
-		struct page *next = page->next;
-
-		free(page);
-		page = next;
-	}
-}
-
 void erofs_pages_fini(struct pages *pages)
 {
 	if (pages->fd < 0)
 		return;
-	free_list(pages->reserved);
-	free_list(pages->holes);
+	free(pages->table);
 	if (pages->base)
 		munmap(pages->base, (size_t)pages->limit * pages->size);
 	pages->base = NULL;
@@ -246,6 +256,28 @@ static void fill_reserved(struct pages *pages, unsigned int reserved)
 	pages->target = 0;
 	pages->lowest = 0;
 	atomic_store(&pages->nreserved, 0);
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* How far two readings of the clock are apart with nothing between them: the median of some. */
+static uint64_t measure_clock(void)
+{
+	uint64_t ns[33];
+	unsigned int i;
+
+	for (i = 0; i < 33; i++) {
+		uint64_t begin = erofs_now_ns();
+
+		ns[i] = erofs_now_ns() - begin;
+	}
+	qsort(ns, 33, sizeof(*ns), compare_ns);
+	return ns[16];
 }
 
 /* Half of vm.max_map_count: the rest is for the program. */
@@ -294,12 +326,18 @@ int erofs_pages_init(struct pages *pages, unsigned int reserved, uint32_t limit)
 		close(steal_fd(&pages->fd));
 		return -ENOSYS;
 	}
+	pages->table = calloc(limit, sizeof(*pages->table));
+	if (!pages->table) {
+		close(steal_fd(&pages->fd));
+		return -ENOMEM;
+	}
 	/* a real-time worker must not wait behind a normal one that was preempted (A2) */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&pages->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	pages->max_mapped = choose_max_mapped();
+	pages->clock_ns = measure_clock();
 	fill_reserved(pages, reserved);
 	map_object(pages);
 	lock_reserved(pages);

@@ -46,6 +46,7 @@ struct pagepool {
 struct pages {
 	pthread_mutex_t	lock;
 	int		fd;		/* C  the memory object */
+	struct page	*table;		/* C  one for each page of the object, side by side: lists run through them */
 	uint8_t		*base;		/* C  all of it, mapped once; NULL: no address space */
 	size_t		size;		/* C  bytes of a page */
 	unsigned int	target;		/* C  pages of the full reserved pool */
@@ -57,6 +58,7 @@ struct pages {
 	uint32_t	limit;		/* C  pages the object may have */
 	atomic_uint	mapped;		/* A  relaxed: places where pages are mapped (lz4_map.h) */
 	unsigned int	max_mapped;	/* C  half of the mappings that a process may have */
+	uint64_t	clock_ns;	/* C  what reading the clock twice takes: subtracted from each time */
 	bool		locked;		/* C  the reserved pages are locked in memory */
 	int		lock_error;	/* C  an errno: why not */
 	uint64_t	refills;	/* L  pages that came back into the reserved pool */
@@ -91,6 +93,14 @@ static inline uint8_t *erofs_page_address(const struct pages *pages, const struc
 {
 	return pages->base + (size_t)page->index * pages->size;
 }
+
+/**
+ * erofs_pages_take() - take @count pages at once, in the order of B1 for each
+ * What the pagepool has is taken in one go and timed as one.
+ * Return: how many were taken; fewer: there are no more (counted as failed).
+ */
+unsigned int erofs_pages_take(struct pages *pages, struct pagepool *pool, bool use_reserved, struct page **list,
+			      unsigned int count);
 
 /** erofs_page_give() - give a short-lived page back to the caller's pagepool (B3) */
 void erofs_page_give(struct pagepool *pool, struct page *page);

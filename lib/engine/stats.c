@@ -6,6 +6,9 @@
 
 #include "engine/workers.h"
 
+#define TELL_INODES 64
+#define TELL_BYTES (UINT64_C(4) << 20)
+
 void erofs_stats_add_lane(struct erofs_stats *stats, const struct lane *lane)
 {
 	unsigned int i;
@@ -147,10 +150,22 @@ void erofs_engine_progress(const struct erofs_engine *eng, struct erofs_progress
 	ret_progress->total_inodes = atomic_load_explicit(&eng->total_inodes, memory_order_relaxed);
 }
 
-void erofs_job_count(struct job *job, uint64_t inodes, uint64_t bytes)
+void erofs_lane_tell(struct lane *lane)
 {
-	if (inodes)
-		atomic_fetch_add_explicit(&job->eng->done_inodes, inodes, memory_order_relaxed);
-	if (bytes)
-		atomic_fetch_add_explicit(&job->eng->done_bytes, bytes, memory_order_relaxed);
+	struct erofs_engine *eng = lane->job ? lane->job->eng : NULL;
+
+	if (!eng || !(lane->done_inodes | lane->done_bytes))
+		return;
+	atomic_fetch_add_explicit(&eng->done_inodes, lane->done_inodes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&eng->done_bytes, lane->done_bytes, memory_order_relaxed);
+	lane->done_inodes = lane->done_bytes = 0;
+}
+
+void erofs_lane_count(struct lane *lane, uint64_t inodes, uint64_t bytes)
+{
+	lane->done_inodes += inodes;
+	lane->done_bytes += bytes;
+	/* counters that all workers write cost a cache miss each time */
+	if (lane->done_inodes >= TELL_INODES || lane->done_bytes >= TELL_BYTES)
+		erofs_lane_tell(lane);
 }

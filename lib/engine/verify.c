@@ -173,7 +173,7 @@ static void run_batch(struct lane *lane, struct work *work)
 			run_raw(lane, b);
 		else
 			run_refs(lane, b);
-		erofs_job_count(lane->job, 0, bytes);
+		erofs_lane_count(lane, 0, bytes);
 		if (lane->kernel_policy)
 			erofs_pagepool_release(lane->pages, &lane->pool);
 	}

@@ -186,6 +186,7 @@ void erofs_workers_run(struct erofs_engine *eng, struct lane *lane, struct work 
 	eng->batches++;
 	pthread_mutex_unlock(&eng->lock);
 	work->run(lane, work);
+	erofs_lane_tell(lane);
 	pthread_mutex_lock(&eng->lock);
 	job->bytes -= bytes;
 	job->running--;

@@ -191,7 +191,7 @@ static void make_copy(struct extract *x, struct lane *lane, struct walk_dir *dir
 	make(x, lane, dir, name, &copy);
 }
 
-static void count_made(struct extract *x, const struct erofs_inode *ino, int err)
+static void count_made(struct extract *x, struct lane *lane, const struct erofs_inode *ino, int err)
 {
 	if (!err && S_ISREG(ino->mode)) {
 		count(&x->files);
@@ -199,7 +199,7 @@ static void count_made(struct extract *x, const struct erofs_inode *ino, int err
 	} else if (!err) {
 		count(S_ISLNK(ino->mode) ? &x->symlinks : &x->specials);
 	}
-	erofs_job_count(x->job, 1, S_ISREG(ino->mode) ? ino->size : 0);
+	erofs_lane_count(lane, 1, S_ISREG(ino->mode) ? ino->size : 0);
 }
 
 /* Link all names that waited to one that was made. */
@@ -233,7 +233,7 @@ void erofs_extract_settle(struct extract *x, struct lane *lane, struct walk_dir 
 	int noted;
 
 	for (;;) {
-		count_made(x, ino, err);
+		count_made(x, lane, ino, err);
 		if (ino->nlink <= 1)
 			return;
 		noted = erofs_linktab_made(&x->links, &x->walk, lane, dir, name, strlen(name), ino->nid, !err);
@@ -271,7 +271,7 @@ static void make_linked(struct extract *x, struct lane *lane, struct walk_dir *d
 	case LINK_TO:
 		if (!link_name(x, first->dir, first->name, dir, name))
 			make_copy(x, lane, dir, name, ino);
-		erofs_job_count(x->job, 1, 0);
+		erofs_lane_count(lane, 1, 0);
 		erofs_linktab_linked(&x->links, &x->walk, lane, ino->nid);
 		break;
 	case LINK_WAIT:

@@ -72,7 +72,7 @@ static void leave_dir(struct walk *w, struct lane *lane, struct walk_dir *dir)
 		erofs_extract_fail(x, err, dir, NULL, what);
 	else
 		atomic_fetch_add_explicit(&x->directories, 1, memory_order_relaxed);
-	erofs_job_count(x->job, 1, 0);
+	erofs_lane_count(lane, 1, 0);
 	if (!dir->up)
 		return;
 	erofs_tree_forget(&x->tree, target);

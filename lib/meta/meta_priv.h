@@ -71,7 +71,11 @@ struct meta_late {
 };
 
 #define METABUF_BITS 12
-#define METABUF_SLOTS 64	/* 4 KiB each: a directory, its inodes and their indexes */
+/*
+ * 4 KiB each, 4 MiB: directories, their inodes and the indexes of files lie in several places that a walk
+ * goes through side by side. With 256 KiB the walk of the linux tree read its 80 MB of metadata three times.
+ */
+#define METABUF_SLOTS 1024
 
 struct metabuf {
 	struct erofs_image *img;
@@ -80,7 +84,6 @@ struct metabuf {
 	uint8_t *mem;			/* METABUF_SLOTS << METABUF_BITS bytes */
 	uint64_t tag[METABUF_SLOTS];	/* page number + 1, 0: empty */
 	uint32_t valid[METABUF_SLOTS];	/* bytes */
-	uint64_t last_page;		/* for detecting sequential reads */
 };
 
 int erofs_metabuf_init(struct metabuf *mb, struct erofs_image *img, struct erofs_diag *diag);

@@ -17,7 +17,12 @@
 #include "meta/meta_priv.h"
 
 #define METABUF_PAGE (UINT32_C(1) << METABUF_BITS)
-#define METABUF_AHEAD 16	/* pages that one pread fetches when pages are wanted in order */
+/*
+ * Pages that one pread fetches, aligned. A walk of the linux tree (80 MB of metadata and inline data) took
+ * 50 ms with two workers and 64 with one; with 1 page 47 and 62 but four times the system calls, with 16
+ * pages 58 and 76.
+ */
+#define METABUF_GROUP 4
 
 int erofs_metabuf_init(struct metabuf *mb, struct erofs_image *img, struct erofs_diag *diag)
 {
@@ -49,22 +54,18 @@ static unsigned int slot_of(uint64_t page)
 	return (unsigned int)(page & (METABUF_SLOTS - 1));
 }
 
-/* Read @page, and some behind it if the reads go on where the last one ended. */
-static int fill_slots(struct metabuf *mb, uint64_t page)
+/* Read @pages pages from @page on into their slots. 0, -EIO… */
+static int read_pages(struct metabuf *mb, uint64_t page, unsigned int pages)
 {
 	const struct image_device *dev = &mb->img->devs[0];
-	unsigned int slot = slot_of(page), pages = 1, i;
+	unsigned int slot = slot_of(page), i;
 	uint64_t pos = page << METABUF_BITS;
-	uint8_t *mem = mb->mem + ((size_t)slot << METABUF_BITS);
+	uint64_t size = min_u64((uint64_t)pages << METABUF_BITS, dev->size - pos);
 	ssize_t n;
 
-	if (page == mb->last_page + 1)
-		pages = (unsigned int)min_u64(METABUF_AHEAD, METABUF_SLOTS - slot);
 	for (i = 0; i < pages; i++)
 		mb->tag[slot + i] = 0;
-	n = erofs_fdio_pread(dev->fd, mem,
-			     (size_t)min_u64((uint64_t)pages << METABUF_BITS, dev->size - pos),
-			     dev->start + pos);
+	n = erofs_fdio_pread(dev->fd, mb->mem + ((size_t)slot << METABUF_BITS), (size_t)size, dev->start + pos);
 	if (n < 0)
 		return (int)n;
 	for (i = 0; i < pages && n > 0; i++) {
@@ -72,10 +73,18 @@ static int fill_slots(struct metabuf *mb, uint64_t page)
 
 		mb->tag[slot + i] = page + i + 1;
 		mb->valid[slot + i] = valid;
-		mb->last_page = page + i;
 		n -= valid;
 	}
 	return 0;
+}
+
+/* Read @page and its neighbours. */
+static int fill_slots(struct metabuf *mb, uint64_t page)
+{
+	int err = read_pages(mb, page & ~(uint64_t)(METABUF_GROUP - 1), METABUF_GROUP);
+
+	/* one of the neighbours may be what is broken */
+	return err ? read_pages(mb, page, 1) : 0;
 }
 
 /* Copy from pages; [off, off + len) lies inside the device. */
