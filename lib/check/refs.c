@@ -58,7 +58,7 @@ static void drop_doubles(struct refs *r)
 static void squeeze(struct refs *r, struct ref_window *win)
 {
 	drop_from(r, get_hi(win));
-	if (r->count < r->room / 4 * 3)
+	if (!r->count || r->count < r->room / 4 * 3)
 		return;
 	erofs_refs_sort(r);
 	drop_doubles(r);

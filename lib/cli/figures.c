@@ -207,7 +207,8 @@ static void print_json(const struct erofs_stats *s, const char *asked, const str
 		fputs("  \"run_delay_ns\": null,\n", stderr);
 	json_latency("queue_ns", &s->queue);
 	json_pages(s);
-	fprintf(stderr, "  \"batches\": %" PRIu64 ", \"stolen\": %" PRIu64 ", \"inline\": %" PRIu64 ", \"retired\": %u,\n"
+	fprintf(stderr, "  \"batches\": %" PRIu64 ", \"stolen\": %" PRIu64 ", \"inline\": %" PRIu64
+		", \"retired\": %u,\n"
 		"  \"pclusters\": %" PRIu64 ", \"bytes_in\": %" PRIu64 ", \"bytes_out\": %" PRIu64 ",\n"
 		"  \"cache_hits\": %" PRIu64 ", \"cache_fills\": %" PRIu64 ",\n"
 		"  \"max_memory\": %" PRIu64 ", \"peak_in_flight\": %" PRIu64 ", \"peak_resident\": %" PRIu64
