@@ -11,15 +11,9 @@
 #define DUMP_TROUBLE 2
 
 struct dump_options {
-	const char *image;
+	struct cli_input input;
 	bool help, version;
 	bool super, statistics, extents, list, cat, udev;	/* actions */
-	const char *path;
-	bool has_nid;
-	uint64_t nid, offset;
-	bool no_sbcrc;
-	const char **devices;		/* borrowed words */
-	unsigned int device_count;
 	struct cli_engine engine;
 };
 

@@ -21,27 +21,12 @@ struct run {
 
 static bool needs_inode(const struct dump_options *o)
 {
-	return o->path || o->has_nid || o->list;
+	return o->input.path || o->input.has_nid || o->list;
 }
 
 static bool needs_super_only(const struct dump_options *o)
 {
 	return !o->statistics && !needs_inode(o);
-}
-
-static int open_image(struct run *r)
-{
-	const char *path = strcmp(r->o->image, "-") ? r->o->image : "/dev/stdin";
-	struct erofs_open_options options = {
-		.size = sizeof(options),
-		.offset = r->o->offset,
-		.devices = r->o->devices,
-		.device_count = r->o->device_count,
-		.ignore_checksum = r->o->no_sbcrc,
-		.super_only = needs_super_only(r->o),
-	};
-
-	return erofs_open(path, &options, r->diag, &r->img);
 }
 
 /* A path without empty parts, "." and "..", as people expect to see it. NULL: no memory. */
@@ -75,8 +60,8 @@ static int find_path(struct run *r)
 {
 	int err;
 
-	if (r->o->path && (S_ISDIR(r->st.mode) || r->st.nlink <= 1)) {
-		r->path = tidy_path(r->o->path);
+	if (r->o->input.path && (S_ISDIR(r->st.mode) || r->st.nlink <= 1)) {
+		r->path = tidy_path(r->o->input.path);
 		return r->path ? 0 : -ENOMEM;
 	}
 	/* damage on the way is no reason not to show the inode */
@@ -91,17 +76,13 @@ static int find_path(struct run *r)
 static int open_inode(struct run *r)
 {
 	struct erofs_super_info info;
-	uint64_t nid = r->o->nid;
-	int err = 0;
+	uint64_t nid;
+	int err = erofs_cli_find_target(r->cli, &r->o->input, r->img, r->diag, &nid);
 
 	erofs_image_super(r->img, &info);
-	if (r->o->path)
-		err = erofs_lookup(r->img, r->o->path, r->diag, &nid);
-	else if (!r->o->has_nid)
-		nid = info.root_nid;
-	if (err == -ENOENT || err == -ENOTDIR)
-		erofs_cli_say(r->cli, 'E', "%s: %s", r->o->path, strerror(-err));
 	if (!err)
+		nid = info.root_nid;
+	if (err >= 0)
 		err = erofs_inode_open(r->img, nid, r->diag, &r->ino);
 	if (err)
 		return err;
@@ -154,7 +135,7 @@ static int print_all(struct run *r)
 	int err = 0, more;
 
 	erofs_image_super(r->img, &info);
-	if (!info.checksum_ok && !o->no_sbcrc)
+	if (!info.checksum_ok && !o->input.no_sbcrc)
 		erofs_cli_say(r->cli, 'W', "wrong superblock checksum: what follows may not be so");
 	if (o->udev)
 		dump_print_udev(&info);
@@ -198,7 +179,7 @@ static int run_all(struct run *r)
 	status = erofs_cli_engine_new(r->cli, &r->o->engine, DUMP_TROUBLE, r->diag, &r->eng);
 	if (status)
 		return DUMP_TROUBLE;
-	err = open_image(r);
+	err = erofs_cli_open(&r->o->input, needs_super_only(r->o), r->diag, &r->img);
 	if (!err)
 		err = print_all(r);
 	status = choose_status(r, err);
@@ -218,7 +199,7 @@ int dump_run(struct cli *cli, const struct dump_options *o)
 	struct run r = { .cli = cli, .o = o };
 	int status;
 
-	cli->image = o->image;
+	cli->image = o->input.image;
 	if (erofs_diag_new(erofs_cli_finding, cli, &r.diag))
 		return DUMP_TROUBLE;
 	status = run_all(&r);

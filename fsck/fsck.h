@@ -7,22 +7,14 @@
 
 #include "cli/cli.h"
 
-struct fsck_list {
-	const char **words;	/* borrowed from argv; ends with NULL */
-	unsigned int count;
-};
-
 struct fsck_options {
-	const char *image;
+	struct cli_input input;
 	bool help, version;
 	bool ratio;			/* -p */
 	bool decode;			/* --extract without a folder */
 	const char *target;		/* --extract=DIR */
-	const char *path;		/* --path */
-	bool has_nid;
-	uint64_t nid, offset;
-	bool no_sbcrc, digests;
-	struct fsck_list devices, xattr_include, xattr_exclude;
+	bool digests;
+	struct cli_list xattr_include, xattr_exclude;
 	struct erofs_extract_options extract;
 	struct cli_engine engine;
 };

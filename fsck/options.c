@@ -8,8 +8,8 @@
 #include "fsck.h"
 
 enum {
-	OPT_HELP = 1, OPT_VERSION, OPT_EXTRACT, OPT_RATIO, OPT_NOTHING, OPT_MACHINE, OPT_PATH, OPT_NID,
-	OPT_OFFSET, OPT_DEVICE, OPT_NO_SBCRC, OPT_XATTRS, OPT_NO_XATTRS, OPT_DIGEST, OPT_FORCE,
+	OPT_HELP = 1, OPT_VERSION, OPT_EXTRACT, OPT_RATIO, OPT_NOTHING, OPT_MACHINE, OPT_XATTRS,
+	OPT_NO_XATTRS, OPT_DIGEST, OPT_FORCE,
 	OPT_OVERWRITE, OPT_PRESERVE, OPT_PRESERVE_OWNER, OPT_PRESERVE_PERMS, OPT_NO_PRESERVE,
 	OPT_NO_PRESERVE_OWNER, OPT_NO_PRESERVE_PERMS, OPT_NO_TIMES, OPT_STRICT, OPT_FAIL_FAST, OPT_SPARSE,
 	OPT_MKDIR_PARENTS, OPT_SAFE_WRITES, OPT_FSYNC, OPT_XATTRS_INCLUDE, OPT_XATTRS_EXCLUDE,
@@ -17,11 +17,7 @@ enum {
 
 static const struct cli_option table[] = {
 	{ OPT_EXTRACT, "extract", 0, "[DIR]", "decode all data; with DIR: and write the tree there" },
-	{ OPT_PATH, "path", 0, "X", "check or extract from this path" },
-	{ OPT_NID, "nid", 0, "#", "check or extract from this inode" },
-	{ OPT_DEVICE, "device", 0, "X", "extra device or blob, in the order of the slots" },
-	{ OPT_OFFSET, "offset", 0, "#", "the image starts there in its file (K, M, G)" },
-	{ OPT_NO_SBCRC, "no-sbcrc", 0, "", "ignore the superblock checksum" },
+	CLI_INPUT_OPTIONS,
 	{ OPT_DIGEST, "xattr-inode-digest", 0, "", "verify recorded content digests" },
 	{ OPT_RATIO, "", 'p', "", "print the compression ratio" },
 	{ OPT_NOTHING, "", 'a', "", "-a -A -y -n -f -r: accepted, without effect" },
@@ -67,27 +63,6 @@ int fsck_print_help(const struct cli *cli)
 	return erofs_cli_close_stdout(cli) ? CLI_FSCK_FAILED : 0;
 }
 
-static int append(struct fsck_list *list, const char *word)
-{
-	const char **grown = realloc(list->words, (list->count + 2) * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	grown[list->count++] = word;
-	grown[list->count] = NULL;
-	list->words = grown;
-	return 0;
-}
-
-static int bad_number(const struct cli_parse *p)
-{
-	char name[32];
-
-	erofs_cli_usage(p->cli, p->usage_status, "%s: '%.100s' is not a number",
-			erofs_cli_option_name(p->opt, name), p->arg);
-	return -EINVAL;
-}
-
 static int take_extract(const struct cli_parse *p, struct fsck_options *o)
 {
 	if (!p->arg) {
@@ -108,37 +83,13 @@ static int take_machine(const struct cli_parse *p)
 	uint64_t fd;
 
 	if (!erofs_cli_number(digits, &fd) || fd > 1 << 20)
-		return bad_number(p);
+		return erofs_cli_bad_value(p, "a number");
 	p->cli->has_machine_fd = true;
 	p->cli->machine_fd = *p->arg == '-' ? -1 : (int)fd;
 	return 1;
 }
 
-/* Options about what is read. 1 taken, 0 not one of these, negative: reported. */
-static int take_input(const struct cli_parse *p, struct fsck_options *o)
-{
-	switch (p->opt->id) {
-	case OPT_PATH:
-		o->path = p->arg;
-		return 1;
-	case OPT_NID:
-		o->has_nid = erofs_cli_number(p->arg, &o->nid);
-		return o->has_nid ? 1 : bad_number(p);
-	case OPT_OFFSET:
-		return erofs_cli_size(p->arg, &o->offset) ? 1 : bad_number(p);
-	case OPT_DEVICE:
-		return append(&o->devices, p->arg) ? -ENOMEM : 1;
-	case OPT_NO_SBCRC:
-		o->no_sbcrc = true;
-		return 1;
-	case OPT_DIGEST:
-		o->digests = true;
-		return 1;
-	default:
-		return 0;
-	}
-}
-
+/* 1 taken, 0 not one of these, negative: reported. */
 static int take_restore(const struct cli_parse *p, struct fsck_options *o)
 {
 	struct erofs_extract_options *x = &o->extract;
@@ -146,8 +97,8 @@ static int take_restore(const struct cli_parse *p, struct fsck_options *o)
 	switch (p->opt->id) {
 	case OPT_XATTRS: x->xattrs = 1; return 1;
 	case OPT_NO_XATTRS: x->xattrs = 0; return 1;
-	case OPT_XATTRS_INCLUDE: return append(&o->xattr_include, p->arg) ? -ENOMEM : 1;
-	case OPT_XATTRS_EXCLUDE: return append(&o->xattr_exclude, p->arg) ? -ENOMEM : 1;
+	case OPT_XATTRS_INCLUDE: return erofs_cli_append(&o->xattr_include, p->arg);
+	case OPT_XATTRS_EXCLUDE: return erofs_cli_append(&o->xattr_exclude, p->arg);
 	case OPT_PRESERVE: x->preserve_owner = x->preserve_perms = 1; return 1;
 	case OPT_PRESERVE_OWNER: x->preserve_owner = 1; return 1;
 	case OPT_PRESERVE_PERMS: x->preserve_perms = 1; return 1;
@@ -182,6 +133,7 @@ static int take_other(const struct cli_parse *p, struct fsck_options *o)
 	switch (p->opt->id) {
 	case OPT_HELP: o->help = true; return 1;
 	case OPT_VERSION: o->version = true; return 1;
+	case OPT_DIGEST: o->digests = true; return 1;
 	case OPT_RATIO: o->ratio = true; return 1;
 	case OPT_MACHINE: return take_machine(p);
 	default: return p->opt->id == OPT_NOTHING;
@@ -190,7 +142,7 @@ static int take_other(const struct cli_parse *p, struct fsck_options *o)
 
 static int take_option(struct cli_parse *p, struct fsck_options *o)
 {
-	int r = take_input(p, o);
+	int r = erofs_cli_input_option(p, &o->input);
 
 	if (!r)
 		r = take_restore(p, o);
@@ -217,7 +169,7 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 				       "--extract=%s?)", argv[at + 1], argv[at]);
 	if (argc - at > 1)
 		return erofs_cli_usage(p->cli, p->usage_status, "unexpected argument: %s", argv[at + 1]);
-	o->image = argv[at];
+	o->input.image = argv[at];
 	if (!o->target && (o->extract.force || o->extract.overwrite))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract=DIR",
 				       o->extract.force ? "--force" : "--overwrite");
@@ -249,7 +201,7 @@ int fsck_parse_options(int argc, char **argv, struct cli *cli, struct fsck_optio
 
 void fsck_free_options(struct fsck_options *o)
 {
-	free(o->devices.words);
+	erofs_cli_input_fini(&o->input);
 	free(o->xattr_include.words);
 	free(o->xattr_exclude.words);
 }

@@ -22,45 +22,16 @@ struct run {
 
 static bool has_too_many_devices(const struct run *r)
 {
-	struct erofs_open_options options = { .size = sizeof(options), .offset = r->o->offset,
+	struct erofs_open_options options = { .size = sizeof(options), .offset = r->o->input.offset,
 					      .ignore_checksum = 1, .super_only = 1 };
 	struct erofs_super_info info;
 	struct erofs_image *img;
 
-	if (!r->o->devices.count || erofs_open(r->o->image, &options, NULL, &img))
+	if (!r->o->input.devices.count || erofs_open(r->o->input.image, &options, NULL, &img))
 		return false;
 	erofs_image_super(img, &info);
 	erofs_close(img);
-	return r->o->devices.count > info.extra_devices;
-}
-
-static int open_image(struct run *r)
-{
-	const char *path = strcmp(r->o->image, "-") ? r->o->image : "/dev/stdin";
-	struct erofs_open_options options = {
-		.size = sizeof(options),
-		.offset = r->o->offset,
-		.devices = r->o->devices.words,
-		.device_count = r->o->devices.count,
-		.ignore_checksum = r->o->no_sbcrc,
-	};
-
-	return erofs_open(path, &options, r->diag, &r->img);
-}
-
-static int find_start(struct run *r)
-{
-	int err;
-
-	r->has_nid = r->o->has_nid;
-	r->nid = r->o->nid;
-	if (!r->o->path)
-		return 0;
-	err = erofs_lookup(r->img, r->o->path, r->diag, &r->nid);
-	if (err == -ENOENT || err == -ENOTDIR)
-		erofs_cli_say(r->cli, 'E', "%s: %s", r->o->path, strerror(-err));
-	r->has_nid = !err;
-	return err;
+	return r->o->input.devices.count > info.extra_devices;
 }
 
 static int check_image(struct run *r)
@@ -89,9 +60,11 @@ static int extract_image(struct run *r)
 static void do_it(struct run *r)
 {
 	struct cli_progress *progress;
-	int err;
+	int err, found;
 
-	r->err = find_start(r);
+	found = erofs_cli_find_target(r->cli, &r->o->input, r->img, r->diag, &r->nid);
+	r->has_nid = found > 0;
+	r->err = found < 0 ? found : 0;
 	if (r->err)
 		return;
 	progress = erofs_cli_progress_start(r->cli, r->eng, r->o->target);
@@ -158,7 +131,7 @@ static int late_usage(const struct run *r)
 	if (r->err != -EINVAL || !has_too_many_devices(r))
 		return 0;
 	return erofs_cli_usage(r->cli, CLI_FSCK_USAGE, "more --device=%s than the image has",
-			       r->o->devices.words[r->o->devices.count - 1]);
+			       r->o->input.devices.words[r->o->input.devices.count - 1]);
 }
 
 static int finish(struct run *r)
@@ -184,7 +157,7 @@ int fsck_run(struct cli *cli, const struct fsck_options *o)
 	struct run r = { .cli = cli, .o = o };
 	int status;
 
-	cli->image = o->image;
+	cli->image = o->input.image;
 	if (erofs_diag_new(erofs_cli_finding, cli, &r.diag))
 		return CLI_FSCK_FAILED;
 	status = erofs_cli_engine_new(cli, &o->engine, CLI_FSCK_USAGE, r.diag, &r.eng);
@@ -193,7 +166,7 @@ int fsck_run(struct cli *cli, const struct fsck_options *o)
 		return status < 0 ? CLI_FSCK_FAILED : status;
 	}
 	erofs_cli_catch_signals(r.eng);
-	r.err = open_image(&r);
+	r.err = erofs_cli_open(&o->input, false, r.diag, &r.img);
 	status = late_usage(&r);
 	if (!status) {
 		if (!r.err)

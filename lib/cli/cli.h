@@ -14,6 +14,7 @@
 
 #include <erofs/diag.h>
 #include <erofs/engine.h>
+#include <erofs/image.h>
 
 #include "base/clock.h"
 
@@ -112,6 +113,37 @@ bool erofs_cli_size(const char *text, uint64_t *ret);
 /* The same with N% of the machine's memory. */
 bool erofs_cli_memory(const char *text, uint64_t *ret);
 
+/* Words of an option that adds up; borrowed from argv, ends with NULL. Free the list with free(words). */
+struct cli_list {
+	const char **words;
+	unsigned int count;
+};
+
+/* 1, negative: no memory. */
+int erofs_cli_append(struct cli_list *list, const char *word);
+
+/* Report that the option's argument is not @wanted. -EINVAL. */
+int erofs_cli_bad_value(const struct cli_parse *p, const char *wanted);
+
+/* Options that both reading tools have, for what is read. */
+struct cli_input {
+	const char *image;	/* the operand */
+	const char *path;
+	bool has_nid, no_sbcrc;
+	uint64_t nid, offset;
+	struct cli_list devices;
+};
+
+/* Take an input option. 1 it was one, 0 it was not, negative: usage error was reported. */
+int erofs_cli_input_option(struct cli_parse *p, struct cli_input *in);
+void erofs_cli_input_fini(struct cli_input *in);
+/* Open the image; "-" is standard input. 0, negative errno (reported). */
+int erofs_cli_open(const struct cli_input *in, bool super_only, struct erofs_diag *diag,
+		   struct erofs_image **ret_img);
+/* The nid of --path or --nid. 1 found, 0 none is named, negative errno (reported). */
+int erofs_cli_find_target(const struct cli *cli, const struct cli_input *in, struct erofs_image *img,
+			  struct erofs_diag *diag, uint64_t *ret_nid);
+
 /* Options that both reading tools have, for the engine. */
 struct cli_engine {
 	const char *workers;
@@ -124,12 +156,19 @@ struct cli_engine {
 
 /* Take an engine option. 1 it was one, 0 it was not, negative: usage error was reported. */
 int erofs_cli_engine_option(struct cli_parse *p, struct cli_engine *e);
-/* Ids of the options that erofs_cli_engine_option() and erofs_cli_common_option() know. */
+/* Ids of the options that the functions here know. */
 enum {
+	CLI_PATH = 800, CLI_NID, CLI_OFFSET, CLI_DEVICE, CLI_NO_SBCRC,
 	CLI_WORKERS = 900, CLI_RESERVED_PAGES, CLI_MAX_MEMORY, CLI_STATS, CLI_PAGE_POLICY,
 	CLI_LEVEL, CLI_QUIET, CLI_VERBOSE, CLI_PROGRESS, CLI_NO_PROGRESS,
 };
 /* The rows of an option table for these. */
+#define CLI_INPUT_OPTIONS \
+	{ CLI_PATH, "path", 0, "X", "the file or directory of the image to start at" }, \
+	{ CLI_NID, "nid", 0, "#", "the same by inode number" }, \
+	{ CLI_DEVICE, "device", 0, "X", "extra device or blob, in the order of the slots" }, \
+	{ CLI_OFFSET, "offset", 0, "#", "the image starts there in its file (K, M, G)" }, \
+	{ CLI_NO_SBCRC, "no-sbcrc", 0, "", "ignore the superblock checksum" }
 #define CLI_ENGINE_OPTIONS \
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" }, \
 	{ CLI_RESERVED_PAGES, "reserved-pages", 0, "N", "keep N pages for LZ4 (default 0)" }, \

@@ -9,41 +9,31 @@
 
 #define MAX_RESERVED_PAGES 16384
 
-static int bad_value(const struct cli_parse *p, const char *wanted)
-{
-	char name[32], shown[400];
-
-	erofs_escape_name(p->arg, strlen(p->arg), shown, sizeof(shown));
-	erofs_cli_usage(p->cli, p->usage_status, "%s: '%s' is not %s", erofs_cli_option_name(p->opt, name),
-			shown, wanted);
-	return -EINVAL;
-}
-
 int erofs_cli_engine_option(struct cli_parse *p, struct cli_engine *e)
 {
 	switch (p->opt->id) {
 	case CLI_WORKERS:
 		if (!*p->arg)
-			return bad_value(p, "a number or word");
+			return erofs_cli_bad_value(p, "a number or word");
 		e->workers = p->arg;
 		break;
 	case CLI_RESERVED_PAGES:
 		if (!erofs_cli_number(p->arg, &e->reserved_pages) || e->reserved_pages > MAX_RESERVED_PAGES)
-			return bad_value(p, "a number of pages up to 16384");
+			return erofs_cli_bad_value(p, "a number of pages up to 16384");
 		break;
 	case CLI_MAX_MEMORY:
 		if (!erofs_cli_memory(p->arg, &e->max_memory) || !e->max_memory)
-			return bad_value(p, "a size such as 64M or 10%");
+			return erofs_cli_bad_value(p, "a size such as 64M or 10%");
 		return 1;	/* it does not ask for the engine: a plain check has the same bound */
 	case CLI_STATS:
 		e->stats = true;
 		e->stats_how = p->arg;
 		if (p->arg && !*p->arg)
-			return bad_value(p, "json or a file");
+			return erofs_cli_bad_value(p, "json or a file");
 		break;
 	case CLI_PAGE_POLICY:
 		if (strcmp(p->arg, "kernel") && strcmp(p->arg, "caching"))
-			return bad_value(p, "kernel or caching");
+			return erofs_cli_bad_value(p, "kernel or caching");
 		e->page_policy = p->arg;
 		break;
 	default:
@@ -61,7 +51,7 @@ int erofs_cli_common_option(struct cli_parse *p)
 	switch (p->opt->id) {
 	case CLI_LEVEL:
 		if (!erofs_cli_number(p->arg, &level) || level > 9)
-			return bad_value(p, "a level from 0 to 9");
+			return erofs_cli_bad_value(p, "a level from 0 to 9");
 		cli->level = (int)level;
 		return 1;
 	case CLI_QUIET:
