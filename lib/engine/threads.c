@@ -100,7 +100,7 @@ static void set_up_thread(struct worker *w)
 		return;
 	w->best = raise_priority();
 	w->raised = w->best != PRIORITY_NORMAL;
-	if (w->best != PRIORITY_FIFO && !w->index)
+	if (w->best != PRIORITY_FIFO && !atomic_exchange_explicit(&w->eng->told_priority, true, memory_order_relaxed))
 		erofs_diag_warn_path(w->eng->diag, NULL, "no real-time priority for workers, they run with %s",
 				     w->best == PRIORITY_NICE ? "nice -20" : "normal priority");
 }

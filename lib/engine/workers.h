@@ -78,6 +78,7 @@ struct erofs_engine {
 	unsigned int	nqueued;	/* L  in all queues */
 	atomic_int	spare;		/* A  relaxed hint: idle or unstarted workers less queued work */
 	bool		quit;		/* L */
+	atomic_bool	told_priority;	/* A  relaxed: the fallback of A2 was reported */
 	struct job	*job;		/* L */
 	atomic_bool	cancelled;	/* A  relaxed: a flag that only ever rises */
 	struct pages	pages;

@@ -178,6 +178,79 @@ def _():
     expect(fsck('--workers=percpu', picture, during=during, timeout=120), 0)
 
 
+def v1_group(kind, **settings):
+    """A fresh cgroup of version 1 with these settings; (folder, function that enters it)."""
+    top = '/sys/fs/cgroup/' + kind
+    path = os.path.join(top, 'erofs-test-%d' % os.getpid())
+    if not os.path.exists(os.path.join(top, 'cgroup.procs')):
+        raise Skip('no %s cgroup of version 1' % kind)
+    try:
+        os.mkdir(path)
+        for key, value in settings.items():
+            with open(os.path.join(path, '%s.%s' % (kind, key)), 'w') as out:
+                out.write(value)
+    except OSError as why:
+        if os.path.isdir(path):
+            os.rmdir(path)
+        raise Skip('no %s cgroup can be made: %s' % (kind, why))
+
+    def enter():
+        with open(os.path.join(path, 'cgroup.procs'), 'w') as out:
+            out.write(str(os.getpid()))
+
+    return path, enter
+
+
+def leave(path):
+    time.sleep(0.1)
+    try:
+        os.rmdir(path)
+    except OSError:
+        pass
+
+
+@test('A2: a cgroup without a real-time budget: one warning, the same result')
+def _():
+    tools.need_root()
+    path, enter = v1_group('cpu')
+    try:
+        result = expect(fsck('--workers=percpu-hipri', large()[0], preexec=enter), 0)
+        budget = os.path.join(path, 'cpu.rt_runtime_us')
+        if not os.path.exists(budget):
+            raise Skip('this kernel has no real-time budgets of groups')
+        is_(len([l for l in result.text.splitlines() if 'priority' in l]), 1, 'warnings: %s' % result)
+    finally:
+        leave(path)
+
+
+@test('A6: a cpuset that shrinks and grows under load: the run ends with the same result')
+def _():
+    tools.need_root()
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise Skip('needs two CPUs')
+    both = '%d,%d' % tuple(cpus[:2])
+    path, enter = v1_group('cpuset', cpus=both, mems='0')
+
+    def during(process):
+        until = time.monotonic() + 1.5
+        turn = 0
+        while time.monotonic() < until:
+            turn += 1
+            try:
+                with open(os.path.join(path, 'cpuset.cpus'), 'w') as out:
+                    out.write(both if turn % 2 else str(cpus[turn // 2 % 2]))
+            except OSError:
+                pass
+            time.sleep(0.02)
+
+    try:
+        for mode in ('percpu', 'percpu-hipri'):
+            expect(fsck('--workers=' + mode, samples.long_run()[0], preexec=enter, during=during, timeout=120), 0)
+    finally:
+        leave(path)
+
+
 @test('A10: a limit that is too small for all workers: fewer run, and it is said; too small for one: 8')
 def _():
     picture, _ = large()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rules A1, A3, A5, A9, A10, E2 of the engine: pools, jobs, queues, the fragment cache. */
+/* Rules A1 to A6, A8 to A10 and F1 of the engine: pools, jobs, queues. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -93,6 +93,12 @@ static void run_task(struct lane *lane, struct work *work)
 	}
 	atomic_fetch_sub(&s->running, 1);
 	free(t);
+}
+
+static void submit_many(struct job *job, struct shared *s, int count)
+{
+	while (count--)
+		submit_task(job, s, 0, 0);
 }
 
 static void run_settings(const char *workers)
@@ -206,6 +212,80 @@ static void rule_A1_percpu_workers_are_pinned_and_named(void **state)
 	assert_int_equal(atomic_load(&s.wrong_name), 0);
 }
 
+static void run_on_lane(struct lane *lane, struct work *work)
+{
+	struct task *t = (struct task *)work;
+
+	atomic_fetch_add(&t->shared->by_lane[erofs_lane_index(lane)], 1);
+	free(t);
+}
+
+/* With all workers idle, work goes to that of the submitter's CPU, one at a time. */
+static void rule_A4_work_goes_to_the_worker_of_the_submitters_cpu(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine("percpu");
+	struct shared s = { 0 };
+	cpu_set_t old, one;
+	struct job *job;
+	unsigned int i;
+	int cpu, lane = 0;
+
+	(void)state;
+	if (erofs_engine_workers(eng) < 2)
+		skip();
+	sched_getaffinity(0, sizeof(old), &old);
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	submit_task(job, &s, 0, 0);		/* all threads start */
+	erofs_job_wait(job);
+	memset(&s, 0, sizeof(s));
+	for (cpu = 0; cpu < CPU_SETSIZE && lane < 2; cpu++) {
+		if (!CPU_ISSET(cpu, &old))
+			continue;
+		lane++;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+		for (i = 0; i < 100; i++) {
+			struct task *t = calloc(1, sizeof(*t));
+
+			assert_non_null(t);
+			t->work.run = run_on_lane;
+			t->shared = &s;
+			usleep(100);		/* they sleep again */
+			erofs_job_submit(job, &t->work);
+			erofs_job_wait(job);
+		}
+		/* a worker that is not asleep yet may take it first (A5) */
+		assert_true(atomic_load(&s.by_lane[lane]) >= 80);
+		memset(&s, 0, sizeof(s));
+	}
+	sched_setaffinity(0, sizeof(old), &old);
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
+static void rule_A8_a_small_image_is_the_callers_own_work(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine("percpu");
+	struct shared s = { 0 };
+	struct job *job;
+
+	(void)state;
+	img->devs[0].size = 100000;
+	assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+	submit_many(job, &s, 50);
+	erofs_job_wait(job);
+	assert_int_equal(atomic_load(&s.by_lane[0]), 50);
+	assert_int_equal(eng->nrunning, 0);
+	assert_int_equal(eng->inlined, 50);
+	erofs_job_end(job);
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
 static void rule_A5_idle_workers_take_from_the_longest_queue(void **state)
 {
 	struct erofs_image *img = fake_image();
@@ -261,12 +341,6 @@ static unsigned int count_running(struct erofs_engine *eng)
 	n = eng->nrunning;
 	pthread_mutex_unlock(&eng->lock);
 	return n;
-}
-
-static void submit_many(struct job *job, struct shared *s, int count)
-{
-	while (count--)
-		submit_task(job, s, 0, 0);
 }
 
 static void rule_A6_workers_leave_with_their_cpu_and_come_back(void **state)
@@ -507,7 +581,9 @@ int main(void)
 		cmocka_unit_test(rule_A1_percpu_workers_are_pinned_and_named),
 		cmocka_unit_test(rule_A3_every_setting_runs_every_work_once),
 		cmocka_unit_test(rule_A3_words_that_make_no_sense_are_refused),
+		cmocka_unit_test(rule_A4_work_goes_to_the_worker_of_the_submitters_cpu),
 		cmocka_unit_test(rule_A5_idle_workers_take_from_the_longest_queue),
+		cmocka_unit_test(rule_A8_a_small_image_is_the_callers_own_work),
 		cmocka_unit_test(rule_A6_workers_leave_with_their_cpu_and_come_back),
 		cmocka_unit_test(rule_A6_a_cpu_that_appears_gets_a_worker),
 		cmocka_unit_test(rule_A2_workers_are_real_time_but_for_work_on_paths),

@@ -43,7 +43,7 @@ static unsigned int count_links(size_t bytes, unsigned int inodes, unsigned int 
 	return passes;
 }
 
-static void names_are_counted_in_windows_that_fit(void **state)
+static void rule_E5_names_are_counted_in_windows_that_fit(void **state)
 {
 	uint64_t whole;
 
@@ -88,7 +88,7 @@ static size_t collect(struct refs lanes[2], struct ref_window *win, const struct
 	return ret->count;
 }
 
-static void references_come_out_once_over_all_windows(void **state)
+static void rule_E5_references_come_out_once_over_all_windows(void **state)
 {
 	enum { COUNT = 20000 };
 	struct pcref *all = calloc(COUNT, sizeof(*all));
@@ -163,7 +163,7 @@ static size_t merge(const struct ref_words *w, size_t count, struct pcref *ret_f
 	return faults;
 }
 
-static void references_that_agree_are_one(void **state)
+static void rule_E1_references_that_agree_are_one(void **state)
 {
 	static const struct ref_words w[] = {
 		{ 4096, 0, true, 4096, 5000 }, { 4096, 0, false, 4096, 9000 }, { 4096, 0, true, 4096, 9000 },
@@ -179,7 +179,7 @@ static void references_that_agree_are_one(void **state)
 	assert_false(pcref_partial(&first));
 }
 
-static void references_that_contradict_are_damage(void **state)
+static void rule_E1_references_that_contradict_are_damage(void **state)
 {
 	static const struct ref_words longer[] = {
 		{ 4096, 0, true, 4096, 9000 }, { 4096, 0, false, 4096, 5000 },
@@ -203,7 +203,7 @@ static void references_that_contradict_are_damage(void **state)
 	assert_int_equal(id, EROFS_FINDING_EXTENT_KEY);
 }
 
-static void pclusters_that_overlap_are_damage(void **state)
+static void rule_E1_pclusters_that_overlap_are_damage(void **state)
 {
 	static const struct ref_words w[] = {
 		{ 4096, 0, false, 16384, 30000 }, { 8192, 0, false, 4096, 5000 },
@@ -222,7 +222,7 @@ static void pclusters_that_overlap_are_damage(void **state)
 	assert_int_equal(count, 2);
 }
 
-static void plain_data_may_be_shared_in_any_way_and_is_read_once(void **state)
+static void rule_E1_plain_data_may_be_shared_in_any_way_and_is_read_once(void **state)
 {
 	static const struct ref_words w[] = {
 		{ 4096, 99, false, 8192, 0 }, { 8192, 99, false, 8192, 0 }, { 4096, 99, false, 100, 0 },
@@ -237,7 +237,7 @@ static void plain_data_may_be_shared_in_any_way_and_is_read_once(void **state)
 	assert_int_equal(pcref_plen(&first), 8192);
 }
 
-static void of_too_much_damage_the_first_by_address_is_kept(void **state)
+static void rule_E5_of_too_much_damage_the_first_by_address_is_kept(void **state)
 {
 	struct damage_list d;
 	uint64_t i;
@@ -258,14 +258,14 @@ static void of_too_much_damage_the_first_by_address_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_counted_in_windows_that_fit),
+		cmocka_unit_test(rule_E5_names_are_counted_in_windows_that_fit),
 		tiny_test(wrong_link_counts_are_reported),
-		cmocka_unit_test(references_come_out_once_over_all_windows),
-		cmocka_unit_test(references_that_agree_are_one),
-		cmocka_unit_test(references_that_contradict_are_damage),
-		cmocka_unit_test(pclusters_that_overlap_are_damage),
-		cmocka_unit_test(plain_data_may_be_shared_in_any_way_and_is_read_once),
-		cmocka_unit_test(of_too_much_damage_the_first_by_address_is_kept),
+		cmocka_unit_test(rule_E5_references_come_out_once_over_all_windows),
+		cmocka_unit_test(rule_E1_references_that_agree_are_one),
+		cmocka_unit_test(rule_E1_references_that_contradict_are_damage),
+		cmocka_unit_test(rule_E1_pclusters_that_overlap_are_damage),
+		cmocka_unit_test(rule_E1_plain_data_may_be_shared_in_any_way_and_is_read_once),
+		cmocka_unit_test(rule_E5_of_too_much_damage_the_first_by_address_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
