@@ -68,34 +68,55 @@ static void note_fault(void *arg, const struct pcref *ref, int err, const char *
 			 err == -ERANGE ? -EUCLEAN : err, text);
 }
 
+#define WINDOW_CHUNK 4096	/* references between merging and decoding: 64 KiB */
+
+/* Merge, judge, and have decoded what the lanes collected, a chunk at a time. */
+static int judge(struct check *c, struct ref_stream *stream, struct pcref *chunk)
+{
+	struct merger merger = { .check = c };
+	struct verify verify;
+	struct pcref ref;
+	size_t n = 0;
+	bool more;
+	int err = 0;
+
+	erofs_verify_begin(&verify, c->job, note_fault, c);
+	do {
+		more = erofs_refs_stream_next(stream, &ref);
+		n += more ? erofs_merge_put(&merger, &ref, &chunk[n]) : erofs_merge_end(&merger, &chunk[n]);
+		if (n < WINDOW_CHUNK && more)
+			continue;
+		if (c->data)
+			err = erofs_verify_submit(&verify, chunk, n);
+		n = 0;
+	} while (more && !err);
+	return c->data ? erofs_verify_end(&verify, err) : err;
+}
+
 /* What this pass collected: rules, decoding. */
 static int finish_window(struct check *c)
 {
-	uint64_t hi = atomic_load(&c->window.hi);
-	struct refs all = { 0 }, *lanes = calloc(c->nlanes, sizeof(*lanes));
+	struct refs *lanes = calloc(c->nlanes, sizeof(*lanes));
+	struct pcref *chunk = malloc(WINDOW_CHUNK * sizeof(*chunk));
+	struct ref_stream stream = { 0 };
 	unsigned int i, n = 0;
-	int err = lanes ? 0 : -ENOMEM;
+	int err = -ENOMEM;
 
 	sort_lanes(c);
-	for (i = 0; i < c->nlanes && lanes; i++) {
-		struct refs *r = &c->lanes[i].refs;
-
-		if (!r->count)
-			continue;
-		lanes[n++] = *r;
-		*r = (struct refs){ 0 };
-	}
+	for (i = 0; i < c->nlanes && lanes; i++)
+		if (c->lanes[i].refs.count)
+			lanes[n++] = c->lanes[i].refs;
+	if (lanes && chunk)
+		err = erofs_refs_stream_begin(&stream, lanes, n, atomic_load(&c->window.hi));
 	if (!err)
-		err = erofs_refs_merge(lanes, n, hi, &all);
-	for (i = 0; err && i < n; i++)
-		free(lanes[i].refs);
+		err = judge(c, &stream, chunk);
+	erofs_refs_stream_end(&stream);
+	for (i = 0; i < c->nlanes; i++) {
+		free(c->lanes[i].refs.refs);
+		c->lanes[i].refs = (struct refs){ 0 };
+	}
 	free(lanes);
-	if (err)
-		return err;
-	erofs_check_merge(c, &all);
-	if (c->data)
-		err = erofs_verify_refs(c->job, all.refs, all.count, note_fault, c);
-	free(all.refs);
+	free(chunk);
 	return err;
 }
 
@@ -171,8 +192,8 @@ static int set_up(struct check *c)
 	c->lanes = calloc(c->nlanes, sizeof(*c->lanes));
 	if (!c->lanes)
 		return -ENOMEM;
-	/* half for inodes, a quarter for references and a quarter for merging them */
-	c->max_refs = bytes / 4 / sizeof(struct pcref);
+	/* half for inodes, half for references */
+	c->max_refs = bytes / 2 / sizeof(struct pcref);
 	err = erofs_links_init(&c->links, bytes / 2);
 	if (!err)
 		err = erofs_damage_init(&c->damage);

@@ -80,8 +80,33 @@ struct ref_window {
 int erofs_refs_add(struct refs *r, struct ref_window *win, const struct pcref *ref);
 /* By address, then by word, the longest reference first. */
 void erofs_refs_sort(struct refs *r);
-/* Merge what all lanes sorted below @hi into one list without doubles; empties them. 0, -ENOMEM. */
-int erofs_refs_merge(struct refs *lanes, unsigned int nlanes, uint64_t hi, struct refs *ret_all);
+
+/* What all lanes sorted, as one list without doubles. */
+struct ref_stream {
+	const struct refs *lanes;
+	size_t *at;		/* of each lane */
+	unsigned int nlanes;
+	uint64_t hi;		/* references from there on are for another pass */
+	struct pcref last;
+	bool has_last;
+};
+
+/* 0, -ENOMEM. Borrows the lanes. */
+int erofs_refs_stream_begin(struct ref_stream *s, const struct refs *lanes, unsigned int nlanes, uint64_t hi);
+bool erofs_refs_stream_next(struct ref_stream *s, struct pcref *ret_ref);
+void erofs_refs_stream_end(struct ref_stream *s);
+
+/* One reference per pcluster out of a sorted list: conflicts and overlaps become damage. */
+struct merger {
+	struct check *check;
+	struct pcref pending;
+	bool has;
+	uint64_t raw_end;	/* plain data up to here will be read */
+};
+
+/* Put the next one in. true: *ret_out is one that is complete. */
+bool erofs_merge_put(struct merger *m, const struct pcref *ref, struct pcref *ret_out);
+bool erofs_merge_end(struct merger *m, struct pcref *ret_out);
 
 /* ---- damaged ranges (damage.c) ---- */
 
@@ -143,8 +168,6 @@ void erofs_check_visit_dir(struct check *c, struct lane *lane, const struct erof
 void erofs_check_digest(struct check *c, struct lane *lane, const struct erofs_inode *ino);
 /* The packed file and the metabox. */
 void erofs_check_visit_special(struct check *c, struct lane *lane);
-/* One reference per pcluster: conflicts and overlaps become damage. @all is changed in place. */
-void erofs_check_merge(struct check *c, struct refs *all);
 /* Report the files that damaged ranges belong to. 0, -ECANCELED, -ENOMEM. */
 int erofs_check_blame(struct check *c, const struct erofs_inode *start);
 

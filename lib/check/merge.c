@@ -87,28 +87,31 @@ static bool trim_raw(struct pcref *r, uint64_t raw_end)
 	return true;
 }
 
-void erofs_check_merge(struct check *c, struct refs *all)
+bool erofs_merge_put(struct merger *m, const struct pcref *ref, struct pcref *ret_out)
 {
-	uint64_t raw_end = 0;
-	size_t i, n = 0;
+	bool had = m->has, raw = pcref_is_raw(ref);
+	struct pcref r = *ref;
 
-	for (i = 0; i < all->count; i++) {
-		struct pcref r = all->refs[i], *last = n ? &all->refs[n - 1] : NULL;
-
-		if (pcref_is_raw(&r)) {
-			if (!trim_raw(&r, raw_end))
-				continue;
-			count(c, &r, &raw_end);
-			all->refs[n++] = r;
-			continue;
-		}
-		if (last && last->addr == r.addr && !pcref_is_raw(last)) {
-			fold(c, last, &r);
-			continue;
-		}
-		check_overlap(c, &r);
-		count(c, &r, &raw_end);
-		all->refs[n++] = r;
+	if (raw && !trim_raw(&r, m->raw_end))
+		return false;
+	if (had && !raw && m->pending.addr == r.addr && !pcref_is_raw(&m->pending)) {
+		fold(m->check, &m->pending, &r);
+		return false;
 	}
-	all->count = n;
+	*ret_out = m->pending;
+	if (!raw)
+		check_overlap(m->check, &r);
+	count(m->check, &r, &m->raw_end);
+	m->pending = r;
+	m->has = true;
+	return had;
+}
+
+bool erofs_merge_end(struct merger *m, struct pcref *ret_out)
+{
+	bool had = m->has;
+
+	*ret_out = m->pending;
+	m->has = false;
+	return had;
 }

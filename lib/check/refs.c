@@ -52,20 +52,20 @@ static void drop_doubles(struct refs *r)
 }
 
 /*
- * Full: first what others already left to the next pass goes, then doubles, then the upper half. The
- * lower half stays, so each pass gets on.
+ * Full: first what others already left to the next pass goes, then doubles, then the upper quarter. The
+ * rest stays, so each pass gets on.
  */
 static void squeeze(struct refs *r, struct ref_window *win)
 {
 	drop_from(r, get_hi(win));
-	if (!r->count || r->count < r->room / 4 * 3)
+	if (!r->count || r->count < r->room / 8 * 7)
 		return;
 	erofs_refs_sort(r);
 	drop_doubles(r);
-	if (r->count < r->room / 4 * 3)
+	if (r->count < r->room / 8 * 7)
 		return;
-	if (r->refs[r->count / 2].addr > r->refs[0].addr) {
-		lower_hi(win, r->refs[r->count / 2].addr);
+	if (r->refs[r->count / 4 * 3].addr > r->refs[0].addr) {
+		lower_hi(win, r->refs[r->count / 4 * 3].addr);
 		drop_from(r, get_hi(win));
 	}
 }
@@ -124,52 +124,47 @@ void erofs_refs_sort(struct refs *r)
 		qsort(r->refs, r->count, sizeof(*r->refs), compare_refs);
 }
 
-static void empty(struct refs *r)
+int erofs_refs_stream_begin(struct ref_stream *s, const struct refs *lanes, unsigned int nlanes, uint64_t hi)
 {
-	free(r->refs);
-	r->refs = NULL;
-	r->count = r->room = 0;
+	*s = (struct ref_stream){ .lanes = lanes, .nlanes = nlanes, .hi = hi };
+	s->at = calloc(nlanes + 1, sizeof(*s->at));
+	return s->at ? 0 : -ENOMEM;
+}
+
+void erofs_refs_stream_end(struct ref_stream *s)
+{
+	free(s->at);
+	s->at = NULL;
 }
 
 /* The lane whose next reference is the smallest; nlanes: none has any. */
-static unsigned int smallest(const struct refs *lanes, const size_t *at, unsigned int nlanes)
+static unsigned int smallest(const struct ref_stream *s)
 {
-	unsigned int i, best = nlanes;
+	unsigned int i, best = s->nlanes;
 
-	for (i = 0; i < nlanes; i++)
-		if (at[i] < lanes[i].count &&
-		    (best == nlanes || compare_refs(&lanes[i].refs[at[i]], &lanes[best].refs[at[best]]) < 0))
+	for (i = 0; i < s->nlanes; i++)
+		if (s->at[i] < s->lanes[i].count &&
+		    (best == s->nlanes || compare_refs(&s->lanes[i].refs[s->at[i]],
+						       &s->lanes[best].refs[s->at[best]]) < 0))
 			best = i;
 	return best;
 }
 
-int erofs_refs_merge(struct refs *lanes, unsigned int nlanes, uint64_t hi, struct refs *ret_all)
+bool erofs_refs_stream_next(struct ref_stream *s, struct pcref *ret_ref)
 {
-	size_t total = 0, *at = calloc(nlanes + 1, sizeof(*at));
-	struct refs all = { 0 };
 	unsigned int i;
 
-	if (!at)
-		return -ENOMEM;
-	for (i = 0; i < nlanes; i++) {
-		drop_from(&lanes[i], hi);
-		total += lanes[i].count;
-	}
-	all.refs = malloc((total + 1) * sizeof(*all.refs));
-	if (!all.refs) {
-		free(at);
-		return -ENOMEM;
-	}
-	while ((i = smallest(lanes, at, nlanes)) < nlanes) {
-		const struct pcref *ref = &lanes[i].refs[at[i]++];
+	while ((i = smallest(s)) < s->nlanes) {
+		const struct pcref *ref = &s->lanes[i].refs[s->at[i]++];
 
-		if (!all.count || compare_refs(&all.refs[all.count - 1], ref))
-			all.refs[all.count++] = *ref;
+		if (ref->addr >= s->hi)
+			return false;
+		if (s->has_last && !compare_refs(&s->last, ref))
+			continue;
+		s->last = *ref;
+		s->has_last = true;
+		*ret_ref = *ref;
+		return true;
 	}
-	for (i = 0; i < nlanes; i++)
-		empty(&lanes[i]);
-	free(at);
-	all.room = total + 1;
-	*ret_all = all;
-	return 0;
+	return false;
 }

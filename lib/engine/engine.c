@@ -24,7 +24,11 @@
 #define MEMORY_CODEC (UINT64_C(256) << 10)	/* of decoder contexts, without the window */
 
 #define CACHE_SHARE 4		/* a quarter of the limit: packed pclusters of 1 MiB decode to several */
-#define STATE_SHARE 4		/* a quarter: 12 MiB hold 780,000 pclusters */
+/*
+ * Three eighths for state that covers the image: with two workers 18 MiB, half of it for 590,000 pclusters.
+ * What does not fit costs another walk.
+ */
+#define STATE_EIGHTHS 3
 /*
  * Decoded bytes that may be queued. What is queued is a description of some 100 bytes; a bound is needed
  * only so that read-ahead does not run away from the decoding. With 6 MiB, a check by percpu workers on CPUs
@@ -393,5 +397,5 @@ struct lane *erofs_job_lane(struct job *job, unsigned int index)
 
 size_t erofs_job_state_bytes(const struct job *job)
 {
-	return job->eng->max_memory / STATE_SHARE;
+	return job->eng->max_memory / 8 * STATE_EIGHTHS;
 }

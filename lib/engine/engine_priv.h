@@ -137,14 +137,22 @@ static inline bool pcref_partial(const struct pcref *r)
 /* Called for every reference that could not be read or decoded, with what is wrong. Any worker. */
 typedef void (*verify_fault_fn)(void *arg, const struct pcref *ref, int err, const char *text);
 
+struct verify {
+	struct job *job;
+	verify_fault_fn fault;
+	void *arg;
+};
+
 /**
- * erofs_verify_refs() - read and decode everything once, in the order given
- * @refs: sorted, no two alike; borrowed
- * Must be called by the thread that owns @job, outside of its work; forms batches, queues them, waits.
- * Return: 0, -ECANCELED, -ENOMEM. Faults go to @fault alone.
+ * erofs_verify_submit() - read and decode everything once, in the order given
+ * @refs: sorted, no two alike; copied
+ * Must be called by the thread that owns the job, outside of its work; forms batches and queues them.
+ * Return: 0, -ECANCELED, -ENOMEM. Faults go to the fault function alone.
  */
-int erofs_verify_refs(struct job *job, const struct pcref *refs, size_t count, verify_fault_fn fault,
-		      void *arg);
+void erofs_verify_begin(struct verify *v, struct job *job, verify_fault_fn fault, void *arg);
+int erofs_verify_submit(struct verify *v, const struct pcref *refs, size_t count);
+/* Wait until all is decoded. Return: @err, or -ECANCELED. */
+int erofs_verify_end(struct verify *v, int err);
 
 /**
  * erofs_lane_verify_extent() - decode one ENCODED or RAW extent that lies in metadata (inline tail)

@@ -19,21 +19,15 @@
 #define BATCH_GAP (UINT32_C(32) << 10)		/* read over gaps up to this, metadata mostly */
 #define BATCH_RAW (UINT32_C(8) << 20)		/* plain data that one batch reads */
 
-struct verify {
-	struct job *job;
-	verify_fault_fn fault;
-	void *arg;
-};
-
 struct batch {
 	struct work work;
 	const struct verify *verify;
-	const struct pcref *refs;
 	size_t count;
 	unsigned int dev;
 	uint64_t pa;		/* of the first byte on the device */
 	uint64_t span;		/* bytes of the device */
 	bool raw;		/* one long run of plain data, or a part of it */
+	struct pcref refs[];
 };
 
 static void tell_fault(const struct batch *b, const struct pcref *ref, int err, const char *text)
@@ -196,13 +190,15 @@ static unsigned int find_device(const struct erofs_image *img, uint64_t addr)
 	return lo;
 }
 
-static int submit_batch(const struct verify *v, struct erofs_image *img, const struct batch *b, size_t bytes)
+static int submit_batch(const struct verify *v, struct erofs_image *img, const struct batch *b,
+			const struct pcref *refs, size_t bytes)
 {
-	struct batch *heap = malloc(sizeof(*heap));
+	struct batch *heap = malloc(sizeof(*heap) + b->count * sizeof(*refs));
 
 	if (!heap)
 		return -ENOMEM;
 	*heap = *b;
+	memcpy(heap->refs, refs, b->count * sizeof(*refs));
 	heap->verify = v;
 	heap->work.run = run_batch;
 	heap->work.bytes = bytes;
@@ -214,7 +210,7 @@ static int submit_batch(const struct verify *v, struct erofs_image *img, const s
 static int submit_raw(const struct verify *v, struct erofs_image *img, const struct pcref *ref)
 {
 	unsigned int dev = find_device(img, ref->addr);
-	struct batch b = { .refs = ref, .count = 1, .dev = dev, .raw = true };
+	struct batch b = { .count = 1, .dev = dev, .raw = true };
 	uint64_t done, len = pcref_plen(ref);
 	int err;
 
@@ -223,7 +219,7 @@ static int submit_raw(const struct verify *v, struct erofs_image *img, const str
 			return -ECANCELED;
 		b.pa = ref->addr - img->devs[dev].linear + done;
 		b.span = min_u64(len - done, BATCH_RAW);
-		err = submit_batch(v, img, &b, LANE_IN);
+		err = submit_batch(v, img, &b, ref, LANE_IN);
 		if (err)
 			return err;
 	}
@@ -239,7 +235,6 @@ static size_t gather(struct erofs_image *img, const struct pcref *refs, size_t c
 
 	b->dev = find_device(img, refs[0].addr);
 	b->pa = refs[0].addr - img->devs[b->dev].linear;
-	b->refs = refs;
 	for (i = 0; i < count; i++) {
 		const struct pcref *r = &refs[i];
 		uint64_t stop = max_u64(end, r->addr + pcref_plen(r));
@@ -257,27 +252,36 @@ static size_t gather(struct erofs_image *img, const struct pcref *refs, size_t c
 	return i;
 }
 
-int erofs_verify_refs(struct job *job, const struct pcref *refs, size_t count, verify_fault_fn fault,
-		      void *arg)
+void erofs_verify_begin(struct verify *v, struct job *job, verify_fault_fn fault, void *arg)
 {
-	struct verify v = { .job = job, .fault = fault, .arg = arg };
-	struct erofs_image *img = erofs_job_lane(job, 0)->img;
+	*v = (struct verify){ .job = job, .fault = fault, .arg = arg };
+}
+
+int erofs_verify_submit(struct verify *v, const struct pcref *refs, size_t count)
+{
+	struct erofs_image *img = erofs_job_lane(v->job, 0)->img;
 	size_t i = 0;
 	int err = 0;
 
-	while (i < count && !err && !erofs_job_is_cancelled(job)) {
+	while (i < count && !err && !erofs_job_is_cancelled(v->job)) {
 		struct batch b = { 0 };
-		size_t bytes;
+		size_t bytes, n;
 
 		if (pcref_is_raw(&refs[i]) && pcref_plen(&refs[i]) > BATCH_SPAN) {
-			err = submit_raw(&v, img, &refs[i++]);
+			err = submit_raw(v, img, &refs[i++]);
 			continue;
 		}
-		i += gather(img, refs + i, count - i, &b, &bytes);
-		err = submit_batch(&v, img, &b, bytes);
+		n = gather(img, refs + i, count - i, &b, &bytes);
+		err = submit_batch(v, img, &b, refs + i, bytes);
+		i += n;
 	}
-	erofs_job_wait(job);
-	return err ? err : erofs_job_is_cancelled(job) ? -ECANCELED : 0;
+	return err;
+}
+
+int erofs_verify_end(struct verify *v, int err)
+{
+	erofs_job_wait(v->job);
+	return err ? err : erofs_job_is_cancelled(v->job) ? -ECANCELED : 0;
 }
 
 int erofs_lane_verify_extent(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext)

@@ -52,6 +52,7 @@ static void run_round(struct erofs_engine *eng, struct erofs_image *img, const s
 		      uint64_t seed)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct verify verify;
 	struct job *job;
 	unsigned int i;
 
@@ -61,7 +62,8 @@ static void run_round(struct erofs_engine *eng, struct erofs_image *img, const s
 		size_t at = next_random(&seed) % count, n;
 
 		n = burst_length(refs, count, at, BURST_MIN + next_random(&seed) % (BURST_MAX - BURST_MIN));
-		(void)erofs_verify_refs(job, refs + at, n, ignore_fault, NULL);
+		erofs_verify_begin(&verify, job, ignore_fault, NULL);
+		(void)erofs_verify_end(&verify, erofs_verify_submit(&verify, refs + at, n));
 		nanosleep(&pause, NULL);
 	}
 	erofs_job_end(job);

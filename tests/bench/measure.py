@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Running commands one after another in turns, and what they took."""
 import os
+import random
 import re
 import select
 import shutil
@@ -55,10 +56,11 @@ def count_entries(path):
 
 
 def interleave(commands, rounds, target=None, watch=True):
-    """name -> [Run]: every command once a round. @DIR@ in a command: a fresh folder below target."""
+    """name -> [Run]: every command once a round, in another order each time. @DIR@ in a command: a fresh folder below target."""
     results = {name: [] for name in commands}
+    dice = random.Random(rounds)    # who comes behind whom changes: some leave the kernel with work to do
     for _ in range(rounds):
-        for name, argv in commands.items():
+        for name, argv in dice.sample(list(commands.items()), len(commands)):
             if callable(argv):
                 results[name].append(argv())
                 continue

@@ -72,7 +72,9 @@ struct pcref *bench_collect(struct erofs_image *img, size_t *ret_count)
 	struct erofs_engine_options options = { .size = sizeof(options), .workers = "1" };
 	struct collect c = { 0 };
 	struct check check = { .packed_broken = UINT64_MAX };
+	struct merger merger = { .check = &check };
 	struct walk w = { .ops = &ops, .arg = &c };
+	size_t i, n = 0;
 	struct erofs_engine *eng;
 	struct erofs_inode root;
 	int err = erofs_engine_new(&options, NULL, &eng);
@@ -94,8 +96,10 @@ struct pcref *bench_collect(struct erofs_image *img, size_t *ret_count)
 	erofs_engine_free(eng);
 	erofs_refs_sort(&c.refs);
 	erofs_damage_init(&check.damage);
-	erofs_check_merge(&check, &c.refs);
+	for (i = 0; i < c.refs.count; i++)
+		n += erofs_merge_put(&merger, &c.refs.refs[i], &c.refs.refs[n]);
+	n += erofs_merge_end(&merger, &c.refs.refs[n]);
 	erofs_damage_fini(&check.damage);
-	*ret_count = c.refs.count;
+	*ret_count = n;
 	return c.refs.refs;
 }

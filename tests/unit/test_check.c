@@ -72,20 +72,27 @@ static void wrong_link_counts_are_reported(void **state)
 	erofs_links_fini(&links);
 }
 
-/* All references below the window's end must come out once, in order. */
-static size_t collect(struct refs lanes[2], struct ref_window *win, const struct pcref *all, size_t count,
-		      struct refs *ret)
+/* All references below the window's end must come out once, in order. Return: how many. */
+static size_t collect(struct refs lanes[2], struct ref_window *win, const struct pcref *all, size_t count)
 {
-	size_t i;
+	struct ref_stream stream;
+	struct pcref ref;
+	uint64_t last = 0;
+	size_t i, n = 0;
 
 	for (i = 0; i < count; i++)
 		assert_int_equal(erofs_refs_add(&lanes[i % 2], win, &all[i]), 0);
 	erofs_refs_sort(&lanes[0]);
 	erofs_refs_sort(&lanes[1]);
-	assert_int_equal(erofs_refs_merge(lanes, 2, atomic_load(&win->hi), ret), 0);
-	for (i = 1; i < ret->count; i++)
-		assert_true(ret->refs[i - 1].addr <= ret->refs[i].addr);
-	return ret->count;
+	assert_int_equal(erofs_refs_stream_begin(&stream, lanes, 2, atomic_load(&win->hi)), 0);
+	for (; erofs_refs_stream_next(&stream, &ref); n++) {
+		assert_true(!n || last < ref.addr);
+		last = ref.addr;
+	}
+	erofs_refs_stream_end(&stream);
+	free(lanes[0].refs);
+	free(lanes[1].refs);
+	return n;
 }
 
 static void rule_E5_references_come_out_once_over_all_windows(void **state)
@@ -113,12 +120,11 @@ static void rule_E5_references_come_out_once_over_all_windows(void **state)
 	}
 	atomic_init(&win.hi, UINT64_MAX);
 	do {
-		struct refs lanes[2] = { { 0 }, { 0 } }, out;
+		struct refs lanes[2] = { { 0 }, { 0 } };
 
 		atomic_store(&win.spare, 1000);
 
-		seen += collect(lanes, &win, all, COUNT, &out);
-		free(out.refs);
+		seen += collect(lanes, &win, all, COUNT);
 		hi = atomic_load(&win.hi);
 		assert_true(hi > win.lo);
 		win.lo = hi;
@@ -143,8 +149,11 @@ static size_t merge(const struct ref_words *w, size_t count, struct pcref *ret_f
 {
 	struct check c = { .packed_broken = UINT64_MAX };
 	struct refs all = { .refs = calloc(count, sizeof(*all.refs)), .count = count };
-	size_t i, faults;
+	struct merger merger = { .check = &c };
+	struct pcref *out = calloc(count + 1, sizeof(*out));
+	size_t i, n = 0, faults;
 
+	assert_non_null(out);
 	assert_non_null(all.refs);
 	for (i = 0; i < count; i++) {
 		all.refs[i].addr = w[i].addr;
@@ -153,13 +162,16 @@ static size_t merge(const struct ref_words *w, size_t count, struct pcref *ret_f
 	}
 	erofs_refs_sort(&all);
 	assert_int_equal(erofs_damage_init(&c.damage), 0);
-	erofs_check_merge(&c, &all);
+	for (i = 0; i < count; i++)
+		n += erofs_merge_put(&merger, &all.refs[i], &out[n]);
+	n += erofs_merge_end(&merger, &out[n]);
 	faults = c.damage.count;
 	*ret_id = faults ? c.damage.list[0].id : EROFS_FINDING_FAIL;
-	*ret_first = all.refs[0];
-	*ret_count = all.count;
+	*ret_first = out[0];
+	*ret_count = n;
 	erofs_damage_fini(&c.damage);
 	free(all.refs);
+	free(out);
 	return faults;
 }
 
