@@ -18,7 +18,7 @@ struct erofs_check_options {
 
 struct erofs_check_result {
 	uint64_t inodes, directories, files;
-	uint64_t stored_bytes, decoded_bytes;	/* of regular files: on disk (shared data once), apparent size */
+	uint64_t stored_bytes, decoded_bytes;	/* of all inodes and the packed file: pclusters; of inodes: sizes */
 	uint64_t pclusters;		/* decoded, each once */
 };
 

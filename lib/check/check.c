@@ -221,7 +221,7 @@ static void sum_up(const struct check *c, struct erofs_check_result *ret)
 {
 	unsigned int i;
 
-	*ret = (struct erofs_check_result){ .stored_bytes = c->stored_bytes, .pclusters = c->pclusters };
+	*ret = (struct erofs_check_result){ .pclusters = c->pclusters };
 	for (i = 0; i < c->nlanes && c->lanes; i++) {
 		const struct check_lane *l = &c->lanes[i];
 
@@ -229,7 +229,7 @@ static void sum_up(const struct check *c, struct erofs_check_result *ret)
 		ret->directories += l->directories;
 		ret->files += l->files;
 		ret->decoded_bytes += l->decoded_bytes;
-		ret->stored_bytes += l->inline_bytes;
+		ret->stored_bytes += l->stored_bytes;
 	}
 }
 

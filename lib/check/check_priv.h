@@ -138,8 +138,8 @@ void erofs_damage_add(struct damage_list *d, uint64_t addr, uint64_t len, enum e
 struct check_lane {
 	struct refs refs;
 	uint64_t inodes, directories, files;
-	uint64_t decoded_bytes;		/* sizes of regular files */
-	uint64_t inline_bytes;		/* stored among the metadata */
+	uint64_t decoded_bytes;		/* sizes of files, directories, symlinks */
+	uint64_t stored_bytes;		/* of their data, shared or not; holes count as data */
 };
 
 struct check {
@@ -158,7 +158,7 @@ struct check {
 	/* the owner's */
 	uint64_t	packed_broken;	/* where the packed file can't be mapped any more, UINT64_MAX: nowhere */
 	uint64_t	last_addr, last_end;	/* pcluster that reaches furthest */
-	uint64_t	stored_bytes, pclusters;
+	uint64_t	pclusters;
 };	/* C constant once created */
 
 /* One inode of any type but a directory, by one of its names. */

@@ -64,13 +64,10 @@ static void count(struct check *c, const struct pcref *r, uint64_t *raw_end)
 {
 	uint64_t end = r->addr + pcref_plen(r);
 
-	if (!pcref_is_raw(r)) {
+	if (!pcref_is_raw(r))
 		c->pclusters++;
-		c->stored_bytes += pcref_plen(r);
-	} else if (end > *raw_end) {
-		c->stored_bytes += end - max_u64(*raw_end, r->addr);
+	else if (end > *raw_end)
 		*raw_end = end;
-	}
 }
 
 /* Leave out what an earlier raw reference has read already. */

@@ -51,11 +51,12 @@ static int check_extents(struct check *c, struct lane *lane, const struct erofs_
 		r = 0;
 		if (ext.kind != EXTENT_RAW && ext.kind != EXTENT_ENCODED)
 			continue;
+		if (first && erofs_inode_is_compressed(ino))
+			cl->stored_bytes += ext.plen;
 		if (!ext.meta && !ext.absent)
 			collect(c, lane, &ext);
 		if (!ext.meta || !first)
 			continue;
-		cl->inline_bytes += ext.plen;
 		if (c->data)	/* reported there; the next extent may be sound */
 			(void)erofs_lane_verify_extent(lane, ino, &ext);
 	}
@@ -63,20 +64,21 @@ static int check_extents(struct check *c, struct lane *lane, const struct erofs_
 	return r;
 }
 
-static void count_inode(struct check_lane *cl, const struct erofs_inode *ino)
-{
-	cl->inodes++;
-	if (S_ISDIR(ino->mode))
-		cl->directories++;
-	if (!S_ISREG(ino->mode))
-		return;
-	cl->files++;
-	cl->decoded_bytes += ino->size;
-}
-
 static bool has_contents(const struct erofs_inode *ino)
 {
 	return S_ISREG(ino->mode) || S_ISDIR(ino->mode) || S_ISLNK(ino->mode);
+}
+
+static void count_inode(struct check_lane *cl, const struct erofs_inode *ino)
+{
+	cl->inodes++;
+	cl->directories += S_ISDIR(ino->mode);
+	cl->files += S_ISREG(ino->mode);
+	if (!has_contents(ino))
+		return;
+	cl->decoded_bytes += ino->size;
+	if (!erofs_inode_is_compressed(ino))
+		cl->stored_bytes += ino->size;
 }
 
 /* @first: the first pass, in which what the inode alone shows is reported and counted. */
