@@ -86,6 +86,13 @@ def mount_read(image, cpus):
         os.rmdir(where)
 
 
+def peer_words(b):
+    """Loader and library path of the peer's wrapper, or None."""
+    words = subprocess.run(['sed', '-n', r"s/^exec '\(.*\)' --library-path '\(.*\)' '\(.*\)' .*/\1\n\2\n\3/p", b.peer],
+                           capture_output=True, text=True).stdout.split('\n')
+    return words[:3] if len(words) > 2 else None
+
+
 def part_check(b):
     b.say('data check: whole runs of fsck.erofs')
     for image in b.args.images:
@@ -108,6 +115,9 @@ def part_check(b):
         if not codec_bound:
             commands['reserved'] = [b.fsck, '--workers=percpu', '--reserved-pages=64', image]
             commands['kernel'] = [b.fsck, '--workers=percpu', '--page-policy=kernel', image]
+        words = peer_words(b)
+        if codec_bound and words:
+            commands['libs'] = [words[0], '--library-path', words[1], b.fsck, '--workers=percpu', image]
         if os.geteuid() == 0:
             commands['mount'] = lambda image=image: mount_read(image, b.cpus)
         rounds = max(3, b.args.rounds // 2) if codec_bound else b.args.rounds
@@ -123,6 +133,8 @@ def part_check(b):
         if 'reserved' in r:
             b.ratio('%s: check --reserved-pages=64 / default' % name, r['reserved'], r['percpu'], 1.15)
             b.ratio('%s: check --page-policy=kernel without pages / default' % name, r['kernel'], r['percpu'])
+        if 'libs' in r:
+            b.ratio("%s: check with the peer's codec libraries / peer check" % name, r['libs'], r['peer'], 0.55)
         if 'mount' in r:
             b.ratio('%s: check / reading a kernel mount' % name, r['percpu'], r['mount'])
 
@@ -178,9 +190,8 @@ def part_small(b):
     subprocess.run([b.mkfs, '--quiet', image, os.path.join(folder, 'tree')], check=True)
     b.say('an image of %d bytes, start to end' % os.path.getsize(image))
     # the peer's wrapper starts a shell first: run what it runs
-    words = subprocess.run(['sed', '-n', r"s/^exec '\(.*\)' --library-path '\(.*\)' '\(.*\)' .*/\1\n\2\n\3/p", b.peer],
-                           capture_output=True, text=True).stdout.split('\n')
-    peer = [words[0], '--library-path', words[1], words[2]] if len(words) > 2 else [b.peer]
+    words = peer_words(b)
+    peer = [words[0], '--library-path', words[1], words[2]] if words else [b.peer]
     r = interleave({'ours': [b.fsck, '--extract', image], 'peer': peer + ['--extract', image],
                     'plain': [b.fsck, image], 'peer plain': peer + [image]}, 200, watch=False)
     b.ratio('4 KiB image: check --extract / peer', r['ours'], r['peer'], 1.0)
