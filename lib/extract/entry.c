@@ -258,12 +258,29 @@ void erofs_extract_settle(struct extract *x, struct lane *lane, struct walk_dir 
 	erofs_linktab_free_name(&x->walk, lane, own);
 }
 
+/* Was this name made by an earlier walk of this run? */
+static bool is_made(struct extract *x, const struct walk_dir *dir, const char *name)
+{
+	struct tree_dir *target = erofs_extract_target(x, dir);
+	bool made = false;
+	int dir_fd;
+
+	if (!erofs_tree_pin(&x->tree, target, &dir_fd)) {
+		made = erofs_tree_has_made(&x->tree, dir_fd, name);
+		erofs_tree_unpin(&x->tree, target);
+	}
+	return made;
+}
+
 static void make_linked(struct extract *x, struct lane *lane, struct walk_dir *dir, const char *name,
 			const struct erofs_inode *ino)
 {
 	const struct link_name *first = NULL;
-	int r = erofs_linktab_claim(&x->links, dir, name, strlen(name), ino, &first);
+	int r;
 
+	if (x->again && is_made(x, dir, name))
+		return;
+	r = erofs_linktab_claim(&x->links, dir, name, strlen(name), ino, &first);
 	switch (r) {
 	case LINK_MAKE:
 		make(x, lane, dir, name, ino);
@@ -275,6 +292,7 @@ static void make_linked(struct extract *x, struct lane *lane, struct walk_dir *d
 		erofs_linktab_linked(&x->links, &x->walk, lane, ino->nid);
 		break;
 	case LINK_WAIT:
+	case LINK_LATER:
 		break;
 	default:
 		erofs_extract_fail(x, r, dir, name, "cannot note another hard link (see --max-memory)");
@@ -292,6 +310,6 @@ void erofs_extract_entry(struct walk *w, struct lane *lane, struct walk_dir *dir
 	name[de->len] = '\0';
 	if (ino->nlink > 1)
 		make_linked(x, lane, dir, name, ino);
-	else
+	else if (!x->again)
 		make(x, lane, dir, name, ino);
 }

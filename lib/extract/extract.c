@@ -42,12 +42,19 @@ static int enter_dir(struct walk *w, struct lane *lane, struct walk_dir *dir)
 	(void)lane;
 	if (!dir->up) {
 		dir->priv = &x->tree.root;
-		return 0;
+		return x->again ? erofs_tree_enter(&x->tree, NULL, NULL, dir->priv) : 0;
 	}
 	made = malloc(sizeof(*made));
-	err = made ? erofs_tree_mkdir(&x->tree, dir->up->priv, dir->name, made) : -ENOMEM;
+	if (!made)
+		err = -ENOMEM;
+	else if (x->again)
+		err = erofs_tree_enter(&x->tree, dir->up->priv, dir->name, made);
+	else
+		err = erofs_tree_mkdir(&x->tree, dir->up->priv, dir->name, made);
 	if (err) {
 		free(made);
+		if (x->again)	/* the first walk said why it is not there */
+			return -ENODATA;
 		erofs_extract_fail(x, err, dir, NULL, "cannot create the directory");
 		return err;
 	}
@@ -70,9 +77,9 @@ static void leave_dir(struct walk *w, struct lane *lane, struct walk_dir *dir)
 	}
 	if (err)
 		erofs_extract_fail(x, err, dir, NULL, what);
-	else
+	else if (!x->again)
 		atomic_fetch_add_explicit(&x->directories, 1, memory_order_relaxed);
-	erofs_lane_count(lane, 1, 0);
+	erofs_lane_count(lane, !x->again, 0);
 	if (!dir->up)
 		return;
 	erofs_tree_forget(&x->tree, target);
@@ -84,7 +91,8 @@ static void note_broken(struct walk *w, struct lane *lane, struct walk_dir *dir,
 	(void)lane;
 	(void)dir;
 	(void)de;
-	erofs_extract_fail(w->arg, -EUCLEAN, NULL, NULL, NULL);
+	if (!((struct extract *)w->arg)->again)
+		erofs_extract_fail(w->arg, -EUCLEAN, NULL, NULL, NULL);
 }
 
 /* ---- the run ---- */
@@ -121,7 +129,10 @@ static int extract_tree(struct extract *x, const struct erofs_inode *start)
 	}
 	erofs_linktab_init(&x->links, erofs_job_state_bytes(x->job));
 	x->walk.ops = &ops;
-	err = erofs_walk_run(&x->walk, start);
+	do {
+		err = erofs_walk_run(&x->walk, start);
+		x->again = true;
+	} while (!err && erofs_linktab_advance(&x->links, &x->walk, lane));
 	erofs_linktab_fini(&x->links, &x->walk, lane);
 	erofs_tree_close(&x->tree);
 	return err;

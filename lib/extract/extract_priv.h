@@ -65,21 +65,30 @@ struct link_group {
 
 #define LINK_BUCKETS 4096
 
+/*
+ * Where groups do not fit the memory limit, those from the nid @hi on are left to another walk (engine.md
+ * E5). A group that was begun is completed in the same walk, wherever @hi has gone meanwhile.
+ */
 struct link_table {
 	pthread_mutex_t	lock;
+	pthread_cond_t	room;		/* a first name is made, or names need no more waiting */
 	struct link_group *buckets[LINK_BUCKETS];	/* L */
 	size_t		bytes, max_bytes;		/* L, C */
+	uint64_t	lo, hi;		/* C during a walk, L  nids that new groups may have */
 };	/* L lock  C constant once created */
 
 enum link_claim {
 	LINK_MAKE,		/* make the inode under this name, then erofs_links_made() */
 	LINK_TO,		/* link to *ret_first */
 	LINK_WAIT,		/* somebody else will link it */
+	LINK_LATER,		/* nothing now: another walk has room for it, or had */
 };
 
 void erofs_linktab_init(struct link_table *t, size_t max_bytes);
 /* Close what is still open: links that lie outside the tree that was extracted. */
 void erofs_linktab_fini(struct link_table *t, struct walk *w, struct lane *lane);
+/* After a walk: is another one needed? Then the table is empty and ready for it. */
+bool erofs_linktab_advance(struct link_table *t, struct walk *w, struct lane *lane);
 /* What is to be done with this name? enum link_claim or -ENOMEM. *ret_first stays valid until the group is complete. */
 int erofs_linktab_claim(struct link_table *t, struct walk_dir *dir, const char *name, size_t len,
 			const struct erofs_inode *ino, const struct link_name **ret_first);
@@ -119,6 +128,7 @@ struct extract {
 	struct restore	restore;		/* C */
 	struct tree	tree;
 	struct link_table links;
+	bool		again;			/* C during a walk  only hard links that were left over */
 	struct skips	skips;
 	atomic_int	err;		/* A  relaxed: the first failure of the target */
 	_Atomic uint64_t files, directories, symlinks, hard_links, specials, bytes, failed;	/* A  relaxed */

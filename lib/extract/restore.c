@@ -81,6 +81,8 @@ mode_t erofs_restore_first_mode(const struct restore *r, const struct erofs_inod
 
 static void skip(struct extract *x, const struct restore_at *at, enum skip kind, int err)
 {
+	if (x->again && !at->report_name)	/* a directory: counted by the first walk */
+		return;
 	erofs_skips_add(&x->skips, kind, err, at->dir, at->report_name);
 }
 

@@ -29,6 +29,7 @@ struct tree_dir {
 	int		fd;		/* L  -1: closed for now */
 	unsigned int	pins;		/* L */
 	struct tree_dir	*newer, *older;	/* L  in the list of those that may be closed */
+	size_t		kept;		/* the owner's: what keeps it in memory beyond its time */
 };	/* L tree.lock  C constant once created */
 
 enum tree_temp {
@@ -74,6 +75,8 @@ void erofs_tree_unpin(struct tree *tree, struct tree_dir *dir);
  * Return: 0, -EEXIST something else is in the way, -ENOTUNIQ, negative errno.
  */
 int erofs_tree_mkdir(struct tree *tree, struct tree_dir *up, const char *name, struct tree_dir *dir);
+/** erofs_tree_enter() - take a directory that must be there (the target, if @up is NULL); 0, negative errno */
+int erofs_tree_enter(struct tree *tree, struct tree_dir *up, const char *name, struct tree_dir *dir);
 /* Forget a directory; nothing below it may be known any more. */
 void erofs_tree_forget(struct tree *tree, struct tree_dir *dir);
 
@@ -84,6 +87,9 @@ void erofs_tree_forget(struct tree *tree, struct tree_dir *dir);
  * -ENOTEMPTY, negative errno.
  */
 int erofs_tree_make_room(struct tree *tree, int dir_fd, const char *name);
+
+/* Is there such a name, and was it made by this run? */
+bool erofs_tree_has_made(const struct tree *tree, int dir_fd, const char *name);
 
 /** erofs_tree_create() - a new file for writing under its final name; descriptor or negative errno */
 int erofs_tree_create(struct tree *tree, int dir_fd, const char *name, mode_t mode);

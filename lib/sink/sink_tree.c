@@ -190,6 +190,13 @@ static bool is_ours(const struct tree *tree, int dir_fd, const char *name)
 		stx.stx_btime.tv_nsec > (uint32_t)tree->start.tv_nsec);
 }
 
+bool erofs_tree_has_made(const struct tree *tree, int dir_fd, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && is_ours(tree, dir_fd, name);
+}
+
 int erofs_tree_make_room(struct tree *tree, int dir_fd, const char *name)
 {
 	struct stat st;
@@ -205,8 +212,15 @@ int erofs_tree_make_room(struct tree *tree, int dir_fd, const char *name)
 	return 0;
 }
 
+/* A directory's mode is set at the end; until then we must be able to write into it. */
+static void allow_writing(int fd, mode_t mode)
+{
+	if ((mode & 0700) != 0700)
+		(void)fchmod(fd, (mode & 07777) | 0700);
+}
+
 /* The directory that is in the way may be used, if we can look into it. */
-static int open_existing(struct tree *tree, int up_fd, const char *name)
+static int open_existing(struct tree *tree, int up_fd, const char *name, bool sweep)
 {
 	int fd = open_at(tree, up_fd, name, DIR_FLAGS, 0);
 	struct stat st;
@@ -219,10 +233,8 @@ static int open_existing(struct tree *tree, int up_fd, const char *name)
 		close(fd);
 		return err;
 	}
-	/* its mode is set at the end; until then we must be able to write into it */
-	if ((st.st_mode & 0700) != 0700)
-		(void)fchmod(fd, (st.st_mode & 07777) | 0700);
-	if (tree->overwrite)
+	allow_writing(fd, st.st_mode);
+	if (sweep)
 		erofs_tree_sweep(fd);
 	return fd;
 }
@@ -244,7 +256,8 @@ static int make_or_open(struct tree *tree, int up_fd, const char *name, bool *re
 		if (fstatat(up_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 			return -errno;
 		if (S_ISDIR(st.st_mode))
-			return is_ours(tree, up_fd, name) ? -ENOTUNIQ : open_existing(tree, up_fd, name);
+			return is_ours(tree, up_fd, name) ? -ENOTUNIQ :
+							    open_existing(tree, up_fd, name, tree->overwrite);
 		err = erofs_tree_make_room(tree, up_fd, name);
 		if (err)
 			return err;
@@ -252,33 +265,59 @@ static int make_or_open(struct tree *tree, int up_fd, const char *name, bool *re
 	return -EEXIST;
 }
 
-int erofs_tree_mkdir(struct tree *tree, struct tree_dir *up, const char *name, struct tree_dir *dir)
+/* Make @dir known as what @fd, which it takes, is. */
+static int know(struct tree *tree, struct tree_dir *up, const char *name, int fd, bool fresh,
+		struct tree_dir *dir)
 {
-	auto_close int fd = -1;
+	auto_close int owned = fd;
 	struct stat st;
-	int up_fd, err = erofs_tree_pin(tree, up, &up_fd);
 
-	if (err)
-		return err;
-	memset(dir, 0, sizeof(*dir));
-	fd = make_or_open(tree, up_fd, name, &dir->fresh);
-	erofs_tree_unpin(tree, up);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st))
 		return -errno;
-	dir->fresh &= up->fresh;	/* a default ACL or SGID bit is passed on to what is made below it */
+	memset(dir, 0, sizeof(*dir));
+	dir->fresh = fresh && up->fresh;	/* a default ACL or SGID bit is passed on to what is made below it */
 	dir->up = up;
 	dir->name = name;
 	dir->dev = st.st_dev;
 	dir->ino = st.st_ino;
 	pthread_mutex_lock(&tree->lock);
-	dir->fd = steal_fd(&fd);
+	dir->fd = steal_fd(&owned);
 	dir->pins = 1;
 	tree->nopen++;
 	unpin(tree, dir);
 	pthread_mutex_unlock(&tree->lock);
 	return 0;
+}
+
+int erofs_tree_mkdir(struct tree *tree, struct tree_dir *up, const char *name, struct tree_dir *dir)
+{
+	bool fresh = false;
+	int fd, up_fd, err = erofs_tree_pin(tree, up, &up_fd);
+
+	if (err)
+		return err;
+	fd = make_or_open(tree, up_fd, name, &fresh);
+	erofs_tree_unpin(tree, up);
+	return know(tree, up, name, fd, fresh, dir);
+}
+
+int erofs_tree_enter(struct tree *tree, struct tree_dir *up, const char *name, struct tree_dir *dir)
+{
+	int fd, up_fd, err;
+	struct stat st;
+
+	if (!up && !fstat(tree->root.fd, &st))
+		allow_writing(tree->root.fd, st.st_mode);
+	if (!up)
+		return 0;
+	err = erofs_tree_pin(tree, up, &up_fd);
+	if (err)
+		return err;
+	fd = open_existing(tree, up_fd, name, false);
+	erofs_tree_unpin(tree, up);
+	return know(tree, up, name, fd, false, dir);
 }
 
 int erofs_tree_create(struct tree *tree, int dir_fd, const char *name, mode_t mode)

@@ -201,6 +201,33 @@ def _():
         samples.same(root, target, owner=ROOT)
 
 
+@test('E5: hard links whose names lie far apart come out whole in little memory, in read-only folders too')
+def _():
+    files = [mkimg.File(b'%d' % n) for n in range(40000)]
+    rows = {}
+    for folder in ('a', 'b', 'c'):
+        rows[folder] = mkimg.Dir({'%05d' % n: node for n, node in enumerate(files)}, mode=0o555,
+                                 mtime=1700000000)
+    picture, _ = built(rows)
+    for words in (('--workers=1',), ('--workers=2',), ('--workers=2', '--overwrite')):
+        for user in ({}, tools.as_user()) if ROOT else ({},):
+            target, result = extract(picture, '--max-memory=6M', *words, **user)
+            check('link' not in result.text, result)
+            found = {}
+            for folder in rows:
+                where = os.path.join(target, folder)
+                info = os.stat(where)
+                is_(stat.S_IMODE(info.st_mode), 0o555, folder)
+                is_(info.st_mtime, 1700000000, folder)
+                with os.scandir(where) as names:
+                    found[folder] = {e.name: e.inode() for e in names}
+            is_(len(found['a']), 40000, 'names')
+            check(found['a'] == found['b'] == found['c'], 'links are not what they were')
+            is_(len(set(found['a'].values())), 40000, 'inodes')
+            is_(content(target, 'b', '12345'), b'12345')
+            is_(os.stat(os.path.join(target, 'c', '39999')).st_nlink, 3, 'links')
+
+
 @test('X5: an ordinary user gets FIFOs and sockets; devices are skipped with a warning, status 0')
 def _():
     picture, root = built({'c': mkimg.Special(stat.S_IFCHR, 1, 3),
@@ -438,7 +465,7 @@ def _():
 
 @test('R24: a file size limit is EFBIG for that file, not a death by SIGXFSZ')
 def _():
-    picture, root = built({'large': mkimg.File(os.urandom(300000)), 'small': mkimg.File(b's')})
+    picture, root = built({'large': mkimg.File(os.urandom(400000)), 'small': mkimg.File(b's')})
     target, _ = extract(picture, status=8, limits=[(resource.RLIMIT_FSIZE, 100000)],
                         patterns=[r'large.*(?i:file too large)'])
     is_(os.listdir(target), ['small'], 'files')
