@@ -4,28 +4,27 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/escape.h"
 #include "walk/walk_int.h"
 
-#define FIRST_SLOTS 256
+#define FIRST_SLOTS 8
 #define PATH_TEXT 300	/* an escaped path in a message, cut if longer */
-#define SLOTS_SHARE 2	/* half of the state memory: 786,000 directories by default with two workers */
+#define SUBS_SHARE 2	/* half of the state memory: 786,000 subdirectories in one by default with two workers */
+#define STRAY_BLOCKS (UINT64_C(1) << 18)	/* 1 GiB: seconds; each stray may have many ancestors of any size */
 
-int erofs_walk_state_new(struct walk *w)
+int erofs_walk_state_new(struct walk *w, uint64_t start)
 {
 	struct walk_state *st = calloc(1, sizeof(*st));
 
 	if (!st)
 		return -ENOMEM;
-	st->slots = calloc(FIRST_SLOTS, sizeof(*st->slots));
-	if (!st->slots) {
-		free(st);
-		return -ENOMEM;
-	}
-	st->nslots = FIRST_SLOTS;
-	st->max_slots = erofs_job_state_bytes(w->job) / SLOTS_SHARE / sizeof(*st->slots);
+	st->start = start;
+	st->max_bytes = erofs_job_state_bytes(w->job) / SUBS_SHARE;
+	st->blocks_left = STRAY_BLOCKS;
 	atomic_init(&st->out_of_memory, false);
 	pthread_mutex_init(&st->lock, NULL);
 	w->state = st;
@@ -43,11 +42,13 @@ void erofs_walk_state_free(struct walk *w)
 {
 	struct walk_state *st = w->state;
 
-	free(st->slots);
+	free(st->entered);
 	pthread_mutex_destroy(&st->lock);
 	free(st);
 	w->state = NULL;
 }
+
+/* ---- subdirectories of one directory ---- */
 
 static size_t find_slot(const uint64_t *slots, size_t nslots, uint64_t key)
 {
@@ -58,43 +59,43 @@ static size_t find_slot(const uint64_t *slots, size_t nslots, uint64_t key)
 	return at;
 }
 
-static bool grow(struct walk_state *st)
+static bool grow(struct walk_state *st, struct walk_dir *dir)
 {
-	size_t i, n = st->nslots * 2;
-	uint64_t *slots;
+	size_t i, n = dir->nslots ? dir->nslots * 2 : FIRST_SLOTS;
+	uint64_t *subs;
 
-	if (n > st->max_slots)
+	if (st->bytes + n * sizeof(*subs) > st->max_bytes)
 		return false;
-	slots = calloc(n, sizeof(*slots));
-	if (!slots)
+	subs = calloc(n, sizeof(*subs));
+	if (!subs)
 		return false;
-	for (i = 0; i < st->nslots; i++)
-		if (st->slots[i])
-			slots[find_slot(slots, n, st->slots[i])] = st->slots[i];
-	free(st->slots);
-	st->slots = slots;
-	st->nslots = n;
+	for (i = 0; i < dir->nslots; i++)
+		if (dir->subs[i])
+			subs[find_slot(subs, n, dir->subs[i])] = dir->subs[i];
+	free(dir->subs);
+	st->bytes += (n - dir->nslots) * sizeof(*subs);
+	dir->subs = subs;
+	dir->nslots = n;
 	return true;
 }
 
 /* The lock is held. Return: 1 new, 0 known, -ENOMEM. */
-static int mark(struct walk_state *st, uint64_t nid)
+static int mark(struct walk_state *st, struct walk_dir *dir, uint64_t nid)
 {
-	size_t at = find_slot(st->slots, st->nslots, nid + 1);
+	size_t at;
 
-	if (st->slots[at])
+	if (dir->nused >= dir->nslots / 4 * 3 && !grow(st, dir))
+		return -ENOMEM;
+	at = find_slot(dir->subs, dir->nslots, nid + 1);
+	if (dir->subs[at])
 		return 0;
-	if (st->nused >= st->nslots / 4 * 3) {
-		if (!grow(st))
-			return -ENOMEM;
-		at = find_slot(st->slots, st->nslots, nid + 1);
-	}
-	st->slots[at] = nid + 1;
-	st->nused++;
+	dir->subs[at] = nid + 1;
+	dir->nused++;
 	return 1;
 }
 
-bool erofs_walk_mark(struct walk *w, uint64_t nid)
+/* Note a subdirectory that is entered from its parent. false: it was, or there is no memory (reported). */
+static bool mark_sub(struct walk *w, struct walk_dir *dir, uint64_t nid)
 {
 	struct walk_state *st = w->state;
 	int r;
@@ -102,16 +103,30 @@ bool erofs_walk_mark(struct walk *w, uint64_t nid)
 	if (nid == UINT64_MAX)
 		return false;
 	pthread_mutex_lock(&st->lock);
-	r = mark(st, nid);
+	r = mark(st, dir, nid);
 	pthread_mutex_unlock(&st->lock);
 	if (r == -ENOMEM) {
 		atomic_store(&st->out_of_memory, true);
-		erofs_diag_fail(w->diag, r, AT_NOWHERE,
-				"more than %zu directories do not fit the memory limit", st->nslots / 4 * 3);
+		erofs_diag_fail(w->diag, r, AT(dir->ino.nid, 0),
+				"its more than %zu subdirectories do not fit the memory limit", dir->nused);
 		erofs_job_cancel(w->job);
 	}
 	return r == 1;
 }
+
+void erofs_walk_forget_subs(struct walk *w, struct walk_dir *dir)
+{
+	if (w->state && dir->subs) {	/* what was kept open may be left after the walk */
+		pthread_mutex_lock(&w->state->lock);
+		w->state->bytes -= dir->nslots * sizeof(*dir->subs);
+		pthread_mutex_unlock(&w->state->lock);
+	}
+	free(dir->subs);
+	dir->subs = NULL;
+	dir->nslots = dir->nused = 0;
+}
+
+/* ---- strays ---- */
 
 static bool put_aside(struct walk *w, struct walk_dir *dir, const struct dirent_view *de,
 		      const struct erofs_inode *ino)
@@ -157,27 +172,117 @@ struct stray *erofs_walk_next_stray(struct walk *w)
 	return s;
 }
 
-/* The nid behind ".." in the first block of a directory. -ENODATA: none there. */
-static int find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino, uint64_t *ret_nid)
+/* An entry that is looked for. */
+struct wanted {
+	bool parent;		/* the entry ".." */
+	uint64_t nid;		/* else: one that leads to it */
+};
+
+static bool is_wanted(const struct dirent_view *de, const struct wanted *want)
 {
-	size_t valid = ino->size < ino->img->blksz ? (size_t)ino->size : ino->img->blksz;
+	bool dots = de->name[0] == '.' && (de->len == 1 || (de->len == 2 && de->name[1] == '.'));
+
+	if (want->parent)
+		return dots && de->len == 2;
+	return !dots && !de->bad_name && de->nid == want->nid;
+}
+
+/* Search a block of a directory; a block that cannot be read holds nothing. 0 found, -ENODATA, -ENOMEM. */
+static int search_block(struct walk *w, struct lane *lane, const struct erofs_inode *ino, uint64_t blk,
+			const struct wanted *want, struct dirent_view *ret_de)
+{
+	uint64_t off = blk << ino->img->blkbits;
+	size_t valid = (size_t)min_u64(ino->img->blksz, ino->size - off);
 	auto_free uint8_t *block = malloc(valid);
-	struct dirent_view de;
 	struct dirblk db;
-	int err;
 
 	if (!block)
 		return -ENOMEM;
-	err = erofs_lane_read(lane, ino, 0, block, valid);
+	if (erofs_lane_read(lane, ino, off, block, valid) ||
+	    erofs_dirblk_open(&db, ino->nid, off, block, valid, w->diag))
+		return -ENODATA;
+	while (erofs_dirblk_next(&db, ret_de) > 0)
+		if (is_wanted(ret_de, want))
+			return 0;
+	return -ENODATA;
+}
+
+/* The nid behind ".." in the first block of a directory. -ENODATA: none there. */
+static int find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino, uint64_t *ret_nid)
+{
+	const struct wanted want = { .parent = true };
+	struct dirent_view de;
+	int err = ino->size ? search_block(w, lane, ino, 0, &want, &de) : -ENODATA;
+
 	if (!err)
-		err = erofs_dirblk_open(&db, ino->nid, 0, block, valid, w->diag);
-	while (!err && erofs_dirblk_next(&db, &de) > 0) {
-		if (de.len != 2 || de.name[0] != '.' || de.name[1] != '.')
-			continue;
 		*ret_nid = de.nid;
-		return 0;
+	return err;
+}
+
+static bool is_entered_stray(const struct walk_state *st, uint64_t nid)
+{
+	unsigned int i;
+
+	for (i = 0; i < st->nentered; i++)
+		if (st->entered[i] == nid)
+			return true;
+	return false;
+}
+
+/* Does the directory @nid have an entry for @child? Loads it into @ret_ino. */
+static bool has_child(struct walk *w, struct lane *lane, uint64_t nid, uint64_t child,
+		      struct erofs_inode *ret_ino)
+{
+	const struct wanted want = { .nid = child };
+	struct dirent_view de;
+	uint64_t blk;
+
+	if (erofs_inode_load(erofs_lane_metabuf(lane), nid, ret_ino) || !S_ISDIR(ret_ino->mode))
+		return false;
+	for (blk = 0; blk << ret_ino->img->blkbits < ret_ino->size && w->state->blocks_left; blk++) {
+		w->state->blocks_left--;
+		if (!search_block(w, lane, ret_ino, blk, &want, &de))
+			return true;
 	}
-	return err ? err : -ENODATA;
+	return false;
+}
+
+/*
+ * Did the walk enter this directory from its parent? So it is if every directory on the way up by ".." has
+ * the one below it among its entries, and the way ends at the start or at a stray that was entered.
+ */
+static bool was_entered(struct walk *w, struct lane *lane, const struct erofs_inode *ino)
+{
+	struct erofs_inode at = *ino;
+	unsigned int depth;
+
+	for (depth = 0; depth < WALK_MAX_DEPTH; depth++) {
+		uint64_t parent, nid = at.nid;
+
+		if (nid == w->state->start || is_entered_stray(w->state, nid))
+			return true;
+		if (find_parent(w, lane, &at, &parent) || parent == nid)
+			return false;
+		if (!has_child(w, lane, parent, nid, &at))
+			return !w->state->blocks_left;	/* not known: rather once too few than too often */
+	}
+	return true;
+}
+
+bool erofs_walk_mark_stray(struct walk *w, struct lane *lane, const struct erofs_inode *ino)
+{
+	struct walk_state *st = w->state;
+
+	if (was_entered(w, lane, ino))
+		return false;
+	if (!st->entered)
+		st->entered = malloc(WALK_MAX_STRAYS * sizeof(*st->entered));
+	if (!st->entered) {
+		atomic_store(&st->out_of_memory, true);
+		return false;
+	}
+	st->entered[st->nentered++] = ino->nid;
+	return true;
 }
 
 static bool is_ancestor(const struct walk_dir *dir, uint64_t nid)
@@ -219,7 +324,9 @@ bool erofs_walk_may_enter(struct walk *w, struct lane *lane, struct walk_dir *di
 					  "too many directories do not name their parent");
 		return false;
 	}
-	if (erofs_walk_mark(w, ino->nid))
+	/* where the walk began, and what it entered by another way, have no say in who their parent is */
+	if (ino->nid != w->state->start && !is_entered_stray(w->state, ino->nid) &&
+	    mark_sub(w, dir, ino->nid))
 		return true;
 	erofs_walk_report_again(w, dir, de);
 	return false;

@@ -64,6 +64,7 @@ void erofs_walk_close(struct walk *w, struct lane *lane, struct walk_dir *dir)
 			erofs_walk_check_left(w, dir);
 		if (w->ops->leave)
 			w->ops->leave(w, lane, dir);
+		erofs_walk_forget_subs(w, dir);
 		erofs_walk_drop(dir);
 		dir = up;
 	}
@@ -376,7 +377,6 @@ static int start_walk(struct walk *w, const struct erofs_inode *start)
 
 	if (!dir)
 		return -ENOMEM;
-	erofs_walk_mark(w, start->nid);
 	if (w->ops->enter)
 		err = w->ops->enter(w, lane, dir);
 	if (err) {
@@ -399,7 +399,7 @@ static void enter_stray(struct walk *w, struct lane *lane, struct stray *st)
 	struct scan s = { .w = w, .lane = lane };
 	struct dirent_view de = { .nid = st->ino.nid, .name = st->name, .len = st->len, .off = st->off };
 
-	if (!erofs_walk_mark(w, st->ino.nid)) {
+	if (!erofs_walk_mark_stray(w, lane, &st->ino)) {
 		erofs_walk_report_again(w, st->dir, &de);
 		return;
 	}
@@ -433,7 +433,7 @@ int erofs_walk_run(struct walk *w, const struct erofs_inode *start)
 
 	if (!S_ISDIR(start->mode))
 		return -ENOTDIR;
-	err = erofs_walk_state_new(w);
+	err = erofs_walk_state_new(w, start->nid);
 	if (err)
 		return err;
 	err = start_walk(w, start);

@@ -22,20 +22,24 @@ struct stray {
 
 struct walk_state {
 	pthread_mutex_t	lock;
-	uint64_t	*slots;		/* L  nid + 1 of each directory entered, open addressing */
-	size_t		nslots;		/* L  a power of two */
-	size_t		nused;		/* L */
-	size_t		max_slots;	/* C */
+	uint64_t	start;		/* C  nid */
+	size_t		bytes, max_bytes;	/* L, C  of walk_dir.subs */
 	struct stray	*strays;	/* L */
 	unsigned int	nstrays;	/* L */
+	uint64_t	*entered;	/* nids of strays that were entered: written by the owner while nobody walks */
+	unsigned int	nentered;
+	uint64_t	blocks_left;	/* O  that may be read to find out whether strays were entered before */
 	atomic_bool	out_of_memory;
-};	/* L lock  C constant once created */
+};	/* L lock  C constant once created  A atomic, order stated  O owner thread only */
 
-int erofs_walk_state_new(struct walk *w);
+int erofs_walk_state_new(struct walk *w, uint64_t start);
 void erofs_walk_state_free(struct walk *w);
 
-/* Note that a directory is entered. false: it was already, or there is no memory (reported). */
-bool erofs_walk_mark(struct walk *w, uint64_t nid);
+/* Forget the subdirectories of a directory that is left. */
+void erofs_walk_forget_subs(struct walk *w, struct walk_dir *dir);
+
+/* Note that a stray is entered. false: it was already, by whatever way. Owner only, while nobody walks. */
+bool erofs_walk_mark_stray(struct walk *w, struct lane *lane, const struct erofs_inode *ino);
 
 /* The stray with the smallest path, or NULL; its parent is still kept open. */
 struct stray *erofs_walk_next_stray(struct walk *w);

@@ -7,6 +7,10 @@
  * a stack of frames (no recursion). A directory inode is entered once; a second way to it is reported
  * (strict) and not followed, so cycles and exponential trees end. Depth is limited to WALK_MAX_DEPTH.
  *
+ * That takes no memory for the whole tree (engine.md E5): a directory is entered from the one that its ".."
+ * names, so only second names in the same directory have to be noticed, and what it has is forgotten when
+ * it is left. Directories whose ".." leads elsewhere are damage: a bounded number waits for the end.
+ *
  * With @strict everything that directories can show is checked and reported: order and names across
  * blocks, types against inodes, "." and "..", link counts of directories, cycles, second parents.
  * Without it only what makes entries unreadable is reported.
@@ -33,6 +37,8 @@ struct walk_dir {
 	atomic_uint	dots;		/* A  "." seen, relaxed until left */
 	atomic_uint	dotdots;	/* A  ".." seen, relaxed until left */
 	atomic_bool	broken;		/* A  some block or entry could not be read */
+	uint64_t	*subs;		/* L  walk_state.lock: nid + 1 of subdirectories, open addressing */
+	size_t		nslots, nused;	/* L  of subs; a power of two */
 	unsigned int	depth;		/* C  0 for the start */
 	void		*priv;		/* the visitor's; set by enter() */
 	unsigned int	len;		/* C  of name; 0 for the start */

@@ -327,6 +327,18 @@ def _():
             pass
 
 
+@test('E5: the number of directories is not bounded by memory, in the check and in extraction')
+def _():
+    picture = save(mkimg.build(mkimg.Dir({
+        '%03d' % a: mkimg.Dir({'%03d' % b: mkimg.Dir() for b in range(300)}) for a in range(200)})))
+    for workers in ('1', '2'):
+        words = ('--workers=' + workers, '--max-memory=5M')
+        expect(fsck(*words, picture), 0)
+        target = fresh()
+        expect(fsck('--extract=' + target, *words, picture), 0)
+        is_(sum(len(folders) for _, folders, _ in os.walk(target)), 60200, 'directories')
+
+
 @test('E4: the same report and figures of the image for every number of workers and limit of memory')
 def _():
     picture, _ = big_tree()
