@@ -157,8 +157,8 @@ struct stray *erofs_walk_next_stray(struct walk *w)
 	return s;
 }
 
-/* The nid behind ".." in the first block of a directory. -ENODATA: none there. */
-static int find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino, uint64_t *ret_nid)
+int erofs_walk_find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino,
+			   uint64_t *ret_nid)
 {
 	size_t valid = ino->size < ino->img->blksz ? (size_t)ino->size : ino->img->blksz;
 	auto_free uint8_t *block = malloc(valid);
@@ -213,7 +213,7 @@ bool erofs_walk_may_enter(struct walk *w, struct lane *lane, struct walk_dir *di
 				  "directories are nested deeper than %u levels", WALK_MAX_DEPTH);
 		return false;
 	}
-	if (find_parent(w, lane, ino, &parent) || parent != dir->ino.nid) {
+	if (erofs_walk_find_parent(w, lane, ino, &parent) || parent != dir->ino.nid) {
 		if (!put_aside(w, dir, de, ino))
 			erofs_diag_damage(w->diag, DIR_PARENTS, AT(dir->ino.nid, de->off),
 					  "too many directories do not name their parent");

@@ -44,6 +44,10 @@ struct stray *erofs_walk_next_stray(struct walk *w);
 bool erofs_walk_may_enter(struct walk *w, struct lane *lane, struct walk_dir *dir,
 			  const struct dirent_view *de, const struct erofs_inode *ino);
 
+/* The nid behind ".." in the first block of a directory. -ENODATA: none there. */
+int erofs_walk_find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino,
+			   uint64_t *ret_nid);
+
 /* Strict: @dir's entry @de leads to a directory that is an ancestor, or was entered by another way. */
 void erofs_walk_report_again(struct walk *w, struct walk_dir *dir, const struct dirent_view *de);
 
