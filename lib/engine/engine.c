@@ -30,6 +30,11 @@
  */
 #define STATE_EIGHTHS 3
 /*
+ * An eighth for decoded bytes that wait for their turn in an ordered result: with two workers 6 MiB, so
+ * that each has its parcel while others wait to be written.
+ */
+#define FLIGHT_SHARE 8
+/*
  * Decoded bytes that may be queued. What is queued is a description of some 100 bytes; a bound is needed
  * only so that read-ahead does not run away from the decoding. With 6 MiB, a check by percpu workers on CPUs
  * with four busy loops each took 5.6 s, since all waited for the owner to get a CPU and queue more; with
@@ -364,6 +369,20 @@ void erofs_job_wait(struct job *job)
 	pthread_mutex_unlock(&eng->lock);
 }
 
+bool erofs_job_wait_for(struct job *job, bool (*is_ready)(void *arg), void *arg)
+{
+	struct erofs_engine *eng = job->eng;
+	bool ready;
+
+	pthread_mutex_lock(&eng->lock);
+	job->watched = true;
+	while (!(ready = is_ready(arg)) && can_go_on(job))
+		help_or_wait(job);
+	job->watched = false;
+	pthread_mutex_unlock(&eng->lock);
+	return ready;
+}
+
 bool erofs_job_is_hungry(struct job *job)
 {
 	return job->threads && atomic_load_explicit(&job->eng->spare, memory_order_relaxed) > 0;
@@ -398,4 +417,9 @@ struct lane *erofs_job_lane(struct job *job, unsigned int index)
 size_t erofs_job_state_bytes(const struct job *job)
 {
 	return job->eng->max_memory / 8 * STATE_EIGHTHS;
+}
+
+size_t erofs_job_flight_bytes(const struct job *job)
+{
+	return job->threads ? job->eng->max_memory / FLIGHT_SHARE : 0;
 }

@@ -193,6 +193,12 @@ void erofs_job_submit(struct job *job, struct work *work);
 /* Help to run, and wait until nothing of the job is queued or running. Owner only. */
 void erofs_job_wait(struct job *job);
 
+/*
+ * Help to run until @is_ready says so; it is asked after each work of the job that ended, and must not
+ * take locks. Owner only. Return: is it ready? false: nothing is queued or running any more.
+ */
+bool erofs_job_wait_for(struct job *job, bool (*is_ready)(void *arg), void *arg);
+
 /* Would a worker be glad of more work right now? A hint, cheap enough for every directory entry. */
 bool erofs_job_is_hungry(struct job *job);
 
@@ -210,5 +216,8 @@ struct lane *erofs_job_lane(struct job *job, unsigned int index);	/* owner only,
 
 /* Bytes that the run may still take for state that covers the image (engine.md E5), out of --max-memory. */
 size_t erofs_job_state_bytes(const struct job *job);
+
+/* Bytes that may be in flight in an ordered result (flight.h); 0: the calling thread does it all. */
+size_t erofs_job_flight_bytes(const struct job *job);
 
 #endif

@@ -190,7 +190,7 @@ void erofs_workers_run(struct erofs_engine *eng, struct lane *lane, struct work 
 	pthread_mutex_lock(&eng->lock);
 	job->bytes -= bytes;
 	job->running--;
-	/* the owner waits for the end, or for enough room to make waking it worth while */
-	if ((!eng->nqueued && !job->running) || job->bytes <= job->limit / 2)
+	/* the owner waits for the end, for enough room to make waking it worth while, or for any work */
+	if ((!eng->nqueued && !job->running) || job->bytes <= job->limit / 2 || job->watched)
 		pthread_cond_signal(&eng->done);
 }

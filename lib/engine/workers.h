@@ -108,6 +108,7 @@ struct job {
 	unsigned int	running;	/* engine.lock */
 	size_t		bytes;		/* engine.lock  queued or running */
 	size_t		limit;		/* C  of bytes, for the owner's submits */
+	bool		watched;	/* engine.lock  the owner wants to know of every work that ends */
 	pthread_t	owner;		/* C */
 };
 

@@ -94,13 +94,23 @@ static int mark(struct walk_state *st, struct walk_dir *dir, uint64_t nid)
 	return 1;
 }
 
-/* Note a subdirectory that is entered from its parent. false: it was, or there is no memory (reported). */
-static bool mark_sub(struct walk *w, struct walk_dir *dir, uint64_t nid)
+static bool is_entered_stray(const struct walk_state *st, uint64_t nid)
+{
+	unsigned int i;
+
+	for (i = 0; i < st->nentered; i++)
+		if (st->entered[i] == nid)
+			return true;
+	return false;
+}
+
+bool erofs_walk_mark_sub(struct walk *w, struct walk_dir *dir, uint64_t nid)
 {
 	struct walk_state *st = w->state;
 	int r;
 
-	if (nid == UINT64_MAX)
+	/* where the walk began, and what it entered by another way, have no say in who their parent is */
+	if (nid == UINT64_MAX || nid == st->start || is_entered_stray(st, nid))
 		return false;
 	pthread_mutex_lock(&st->lock);
 	r = mark(st, dir, nid);
@@ -207,8 +217,8 @@ static int search_block(struct walk *w, struct lane *lane, const struct erofs_in
 	return -ENODATA;
 }
 
-/* The nid behind ".." in the first block of a directory. -ENODATA: none there. */
-static int find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino, uint64_t *ret_nid)
+int erofs_walk_find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino,
+			   uint64_t *ret_nid)
 {
 	const struct wanted want = { .parent = true };
 	struct dirent_view de;
@@ -217,16 +227,6 @@ static int find_parent(struct walk *w, struct lane *lane, const struct erofs_ino
 	if (!err)
 		*ret_nid = de.nid;
 	return err;
-}
-
-static bool is_entered_stray(const struct walk_state *st, uint64_t nid)
-{
-	unsigned int i;
-
-	for (i = 0; i < st->nentered; i++)
-		if (st->entered[i] == nid)
-			return true;
-	return false;
 }
 
 /* Does the directory @nid have an entry for @child? Loads it into @ret_ino. */
@@ -261,7 +261,7 @@ static bool was_entered(struct walk *w, struct lane *lane, const struct erofs_in
 
 		if (nid == w->state->start || is_entered_stray(w->state, nid))
 			return true;
-		if (find_parent(w, lane, &at, &parent) || parent == nid)
+		if (erofs_walk_find_parent(w, lane, &at, &parent) || parent == nid)
 			return false;
 		if (!has_child(w, lane, parent, nid, &at))
 			return !w->state->blocks_left;	/* not known: rather once too few than too often */
@@ -269,11 +269,11 @@ static bool was_entered(struct walk *w, struct lane *lane, const struct erofs_in
 	return true;
 }
 
-bool erofs_walk_mark_stray(struct walk *w, struct lane *lane, const struct erofs_inode *ino)
+bool erofs_walk_note_stray(struct walk *w, uint64_t nid)
 {
 	struct walk_state *st = w->state;
 
-	if (was_entered(w, lane, ino))
+	if (nid == st->start || is_entered_stray(st, nid) || st->nentered == WALK_MAX_STRAYS)
 		return false;
 	if (!st->entered)
 		st->entered = malloc(WALK_MAX_STRAYS * sizeof(*st->entered));
@@ -281,8 +281,13 @@ bool erofs_walk_mark_stray(struct walk *w, struct lane *lane, const struct erofs
 		atomic_store(&st->out_of_memory, true);
 		return false;
 	}
-	st->entered[st->nentered++] = ino->nid;
+	st->entered[st->nentered++] = nid;
 	return true;
+}
+
+bool erofs_walk_mark_stray(struct walk *w, struct lane *lane, const struct erofs_inode *ino)
+{
+	return !was_entered(w, lane, ino) && erofs_walk_note_stray(w, ino->nid);
 }
 
 static bool is_ancestor(const struct walk_dir *dir, uint64_t nid)
@@ -318,15 +323,13 @@ bool erofs_walk_may_enter(struct walk *w, struct lane *lane, struct walk_dir *di
 				  "directories are nested deeper than %u levels", WALK_MAX_DEPTH);
 		return false;
 	}
-	if (find_parent(w, lane, ino, &parent) || parent != dir->ino.nid) {
+	if (erofs_walk_find_parent(w, lane, ino, &parent) || parent != dir->ino.nid) {
 		if (!put_aside(w, dir, de, ino))
 			erofs_diag_damage(w->diag, DIR_PARENTS, AT(dir->ino.nid, de->off),
 					  "too many directories do not name their parent");
 		return false;
 	}
-	/* where the walk began, and what it entered by another way, have no say in who their parent is */
-	if (ino->nid != w->state->start && !is_entered_stray(w->state, ino->nid) &&
-	    mark_sub(w, dir, ino->nid))
+	if (erofs_walk_mark_sub(w, dir, ino->nid))
 		return true;
 	erofs_walk_report_again(w, dir, de);
 	return false;

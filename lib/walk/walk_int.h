@@ -38,8 +38,15 @@ void erofs_walk_state_free(struct walk *w);
 /* Forget the subdirectories of a directory that is left. */
 void erofs_walk_forget_subs(struct walk *w, struct walk_dir *dir);
 
-/* Note that a stray is entered. false: it was already, by whatever way. Owner only, while nobody walks. */
+/* Note that a subdirectory is entered from its parent. false: it was already, or no memory (reported). */
+bool erofs_walk_mark_sub(struct walk *w, struct walk_dir *dir, uint64_t nid);
+
+/*
+ * Note that a directory whose ".." leads elsewhere is entered. false: it was already (mark: by whatever
+ * way; note: the caller knows that its parent did not), or there are too many. Owner only, while nobody walks.
+ */
 bool erofs_walk_mark_stray(struct walk *w, struct lane *lane, const struct erofs_inode *ino);
+bool erofs_walk_note_stray(struct walk *w, uint64_t nid);
 
 /* The stray with the smallest path, or NULL; its parent is still kept open. */
 struct stray *erofs_walk_next_stray(struct walk *w);
@@ -47,6 +54,10 @@ struct stray *erofs_walk_next_stray(struct walk *w);
 /* May this subdirectory be entered now? Checks cycles, depth, ".."; reports; puts strays aside. */
 bool erofs_walk_may_enter(struct walk *w, struct lane *lane, struct walk_dir *dir,
 			  const struct dirent_view *de, const struct erofs_inode *ino);
+
+/* The nid behind ".." in the first block of a directory. -ENODATA: none there. */
+int erofs_walk_find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino,
+			   uint64_t *ret_nid);
 
 /* Strict: @dir's entry @de leads to a directory that is an ancestor, or was entered by another way. */
 void erofs_walk_report_again(struct walk *w, struct walk_dir *dir, const struct dirent_view *de);

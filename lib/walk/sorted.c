@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/* Names in path order: a stack of directories, one block of the deepest in memory. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "walk/sorted_priv.h"
+#include "walk/walk_int.h"
+
+struct level {
+	struct walk_dir *dir;
+	uint64_t blk, nblks;
+	unsigned int entry;	/* entries of blk that are done */
+	size_t path_len;	/* of the directory's path */
+	enum select_verdict verdict;
+	bool told;		/* it came out */
+	char prev[256];		/* the last name, for the order */
+	unsigned int prev_len;
+};
+
+struct sorted {
+	struct walk walk;	/* marks of directories, strict checks */
+	struct lane *lane;
+	const struct erofs_select *sel;
+	struct erofs_inode start;
+	struct level *levels;
+	size_t depth, room;
+	uint8_t *block;		/* a block of the deepest directory */
+	const struct walk_dir *block_dir;
+	uint64_t block_blk;
+	struct dirblk db;
+	char *path, *late;	/* late: of a parent that comes out after what is below it was found */
+	size_t path_room;
+	struct sorted_entry found;	/* waits for its parents to come out */
+	bool has_found;
+	size_t told;		/* levels below this number have come out */
+	bool started, damaged;
+	unsigned int strays;	/* directories whose ".." was followed */
+};
+
+static int out_of_memory(struct sorted *s)
+{
+	return erofs_diag_fail(s->walk.diag, -ENOMEM, AT_NOWHERE, "no memory to walk the tree");
+}
+
+/* Make the path @len bytes of what it is, a slash if there are any, and @name. */
+static int set_name(struct sorted *s, size_t len, const char *name, size_t name_len)
+{
+	if (len + name_len + 2 > s->path_room) {
+		size_t room = 2 * (len + name_len + 2);
+		char *grown = realloc(s->path, room);
+
+		if (!grown)
+			return out_of_memory(s);
+		s->path = grown;
+		s->path_room = room;
+	}
+	if (len)
+		s->path[len++] = '/';
+	memcpy(s->path + len, name, name_len);
+	s->path[len + name_len] = '\0';
+	s->found.path = s->path;
+	s->found.len = len + name_len;
+	return 0;
+}
+
+/* ---- directories ---- */
+
+static void pop_level(struct sorted *s)
+{
+	struct level *l = &s->levels[--s->depth];
+
+	if (l->blk < l->nblks)	/* not read to its end */
+		atomic_store_explicit(&l->dir->broken, true, memory_order_relaxed);
+	erofs_walk_check_left(&s->walk, l->dir);
+	if (s->block_dir == l->dir)
+		s->block_dir = NULL;
+	erofs_walk_forget_subs(&s->walk, l->dir);
+	free(l->dir);
+	if (s->told > s->depth)
+		s->told = s->depth;
+}
+
+static int push_level(struct sorted *s, const struct erofs_inode *ino, const char *name, unsigned int len,
+		      enum select_verdict verdict)
+{
+	struct walk_dir *dir = calloc(1, sizeof(*dir) + len + 1);
+
+	if (dir && s->depth == s->room) {
+		size_t room = s->room ? s->room * 2 : 16;
+		struct level *grown = realloc(s->levels, room * sizeof(*grown));
+
+		if (!grown) {
+			free(dir);
+			return out_of_memory(s);
+		}
+		s->levels = grown;
+		s->room = room;
+	}
+	if (!dir)
+		return out_of_memory(s);
+	dir->up = s->depth ? s->levels[s->depth - 1].dir : NULL;
+	dir->ino = *ino;
+	dir->depth = (unsigned int)s->depth;
+	dir->len = len;
+	memcpy(dir->name, name, len);
+	s->levels[s->depth++] = (struct level){
+		.dir = dir, .nblks = div_up_pow2(ino->size, ino->img->blkbits), .path_len = s->found.len,
+		.verdict = verdict,
+	};
+	return 0;
+}
+
+static bool is_dots(const struct dirent_view *de)
+{
+	return de->name[0] == '.' && (de->len == 1 || (de->len == 2 && de->name[1] == '.'));
+}
+
+/* Does the directory @nid have an entry that leads to @child? What can't be read has not. */
+static bool has_child(struct sorted *s, uint64_t nid, uint64_t child)
+{
+	struct erofs_image *img = s->start.img;
+	auto_free uint8_t *block = malloc(img->blksz);
+	struct dirent_view de;
+	struct erofs_inode ino;
+	struct dirblk db;
+	uint64_t off;
+
+	if (!block || erofs_inode_load(erofs_lane_metabuf(s->lane), nid, &ino) || !S_ISDIR(ino.mode))
+		return false;
+	for (off = 0; off < ino.size; off += img->blksz) {
+		size_t valid = (size_t)min_u64(img->blksz, ino.size - off);
+
+		if (erofs_lane_read(s->lane, &ino, off, block, valid) ||
+		    erofs_dirblk_open(&db, nid, off, block, valid, NULL))
+			continue;
+		while (erofs_dirblk_next(&db, &de) > 0)
+			if (de.nid == child && !is_dots(&de))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * Note that the directory is entered. Only once, and where its ".." leads to another directory that names it
+ * too, that one's name is its own.
+ */
+static bool mark(struct sorted *s, struct walk_dir *dir, const struct erofs_inode *ino)
+{
+	uint64_t parent;
+	int err = erofs_walk_find_parent(&s->walk, s->lane, ino, &parent);
+
+	if (!err && parent == dir->ino.nid)
+		return erofs_walk_mark_sub(&s->walk, dir, ino->nid);
+	if (++s->strays > WALK_MAX_STRAYS || (!err && parent != ino->nid && has_child(s, parent, ino->nid)))
+		return false;
+	return erofs_walk_note_stray(&s->walk, ino->nid);
+}
+
+static bool may_enter(struct sorted *s, struct walk_dir *dir, const struct dirent_view *de,
+		      const struct erofs_inode *ino)
+{
+	if (s->depth >= WALK_MAX_DEPTH || s->found.len > SORTED_MAX_PATH) {
+		erofs_diag_damage(s->walk.diag, DIR_DEPTH, AT(dir->ino.nid, de->off),
+				  "directories are nested too deep (%zu levels, a path of %zu bytes)", s->depth,
+				  s->found.len);
+		return false;
+	}
+	if (mark(s, dir, ino))
+		return true;
+	if (!atomic_load(&s->walk.state->out_of_memory))
+		erofs_walk_report_again(&s->walk, dir, de);
+	return false;
+}
+
+/* ---- entries ---- */
+
+static void note_broken(struct sorted *s, struct walk_dir *dir)
+{
+	s->damaged = true;
+	atomic_store_explicit(&dir->broken, true, memory_order_relaxed);
+}
+
+static enum select_verdict match(const struct sorted *s, bool inside)
+{
+	(void)inside;
+	return s->sel ? SELECT_NO : SELECT_YES;
+}
+
+/* Have the deepest directory's current block in memory. 0, or an error that was reported. */
+static int load_block(struct sorted *s, struct level *l)
+{
+	const struct erofs_inode *ino = &l->dir->ino;
+	uint64_t off = l->blk << ino->img->blkbits;
+	size_t valid = (size_t)min_u64(ino->img->blksz, ino->size - off);
+	int err;
+
+	if (s->block_dir != l->dir || s->block_blk != l->blk) {
+		s->block_dir = NULL;
+		err = erofs_lane_read(s->lane, ino, off, s->block, valid);
+		if (!err)
+			err = erofs_dirblk_open(&s->db, ino->nid, off, s->block, valid, s->walk.diag);
+		if (err)
+			return err;
+		s->block_dir = l->dir;
+		s->block_blk = l->blk;
+	}
+	s->db.next = l->entry;
+	return 0;
+}
+
+/* Check the order. false: the name stands twice. */
+static bool take_name(struct sorted *s, struct level *l, const struct dirent_view *de)
+{
+	bool again = l->prev_len == de->len && !memcmp(l->prev, de->name, de->len);
+
+	erofs_walk_check_order(&s->walk, l->dir, de, l->prev_len ? l->prev : NULL, l->prev_len);
+	memcpy(l->prev, de->name, de->len);
+	l->prev_len = de->len;
+	if (again)
+		note_broken(s, l->dir);
+	return !again;
+}
+
+/* An entry with a good name. Return: 1 it is s->found, 0 it does not come out, negative errno. */
+static int visit(struct sorted *s, struct level *l, const struct dirent_view *de)
+{
+	struct sorted_entry *e = &s->found;
+	struct walk_dir *dir = l->dir;
+	int err = set_name(s, l->path_len, de->name, de->len);
+
+	if (err)
+		return err;
+	e->verdict = match(s, l->verdict == SELECT_YES);
+	e->parent_nid = dir->ino.nid;
+	if (e->verdict == SELECT_NO) {
+		if (de->type == DIRENT_DIR)
+			atomic_fetch_add_explicit(&dir->subdirs, 1, memory_order_relaxed);
+		return 0;
+	}
+	if (erofs_inode_load(erofs_lane_metabuf(s->lane), de->nid, &e->ino)) {
+		note_broken(s, dir);
+		return 0;
+	}
+	erofs_walk_check_type(&s->walk, dir, de, &e->ino);
+	if (!S_ISDIR(e->ino.mode))
+		return e->verdict == SELECT_YES;
+	atomic_fetch_add_explicit(&dir->subdirs, 1, memory_order_relaxed);
+	if (!may_enter(s, dir, de, &e->ino)) {
+		s->damaged = true;
+		return atomic_load(&s->walk.state->out_of_memory) ? -ENOMEM : 0;
+	}
+	err = push_level(s, &e->ino, de->name, de->len, e->verdict);
+	return err ? err : e->verdict == SELECT_YES;
+}
+
+/* Go on in the deepest directory. Return: 1 s->found is there, 0 call again, negative errno. */
+static int step(struct sorted *s)
+{
+	struct level *l = &s->levels[s->depth - 1];
+	struct dirent_view de;
+
+	if (l->blk >= l->nblks) {
+		pop_level(s);
+		return 0;
+	}
+	if (load_block(s, l)) {
+		note_broken(s, l->dir);
+		l->blk++;
+		l->entry = 0;
+		return 0;
+	}
+	if (erofs_dirblk_next(&s->db, &de) <= 0) {
+		if (s->db.damaged)
+			note_broken(s, l->dir);
+		l->blk++;
+		l->entry = 0;
+		return 0;
+	}
+	l->entry = s->db.next;
+	if (!take_name(s, l, &de))
+		return 0;
+	if (is_dots(&de)) {
+		erofs_walk_check_dots(&s->walk, l->dir, &de);
+		return 0;
+	}
+	if (!de.bad_name)
+		return visit(s, l, &de);
+	note_broken(s, l->dir);
+	return 0;
+}
+
+static int begin(struct sorted *s)
+{
+	int err = set_name(s, 0, "", 0);
+
+	s->started = true;
+	s->found.ino = s->start;
+	s->found.parent_nid = s->start.nid;
+	s->found.verdict = match(s, false);
+	if (err || s->found.verdict == SELECT_NO || !S_ISDIR(s->start.mode))
+		return err ? err : s->found.verdict == SELECT_YES;
+	err = push_level(s, &s->start, "", 0, s->found.verdict);
+	return err ? err : s->found.verdict == SELECT_YES;
+}
+
+/* ---- the outside ---- */
+
+/* The outermost directory that has to come out before s->found; NULL: none. */
+static struct level *next_parent(struct sorted *s)
+{
+	bool itself = S_ISDIR(s->found.ino.mode);	/* the deepest level is what was found */
+
+	while (s->told + itself < s->depth)
+		if (s->levels[s->told++].verdict == SELECT_PARENT)
+			return &s->levels[s->told - 1];
+	s->told = s->depth;
+	return NULL;
+}
+
+int erofs_sorted_next(struct sorted *s, struct sorted_entry *ret_entry)
+{
+	struct level *l;
+	int r;
+
+	while (!s->has_found) {
+		if (erofs_job_is_cancelled(s->walk.job))
+			return -ECANCELED;
+		if (s->started && !s->depth)
+			return 0;
+		r = s->started ? step(s) : begin(s);
+		if (r < 0)
+			return r;
+		s->has_found = r;
+		if (!r && !s->depth && s->started)
+			return 0;
+	}
+	*ret_entry = s->found;
+	l = next_parent(s);
+	if (!l) {
+		s->has_found = false;
+		return 1;
+	}
+	ret_entry->ino = l->dir->ino;
+	ret_entry->verdict = SELECT_PARENT;
+	ret_entry->parent_nid = l->dir->up ? l->dir->up->ino.nid : l->dir->ino.nid;
+	free(s->late);
+	s->late = strndup(s->path, l->path_len);
+	if (!s->late)
+		return out_of_memory(s);
+	ret_entry->path = s->late;
+	ret_entry->len = l->path_len;
+	return 1;
+}
+
+bool erofs_sorted_damaged(const struct sorted *s)
+{
+	return s->damaged;
+}
+
+int erofs_sorted_new(struct job *job, const struct erofs_inode *start, const struct erofs_select *sel,
+		     struct erofs_diag *diag, struct sorted **ret)
+{
+	static const struct walk_ops none = { 0 };
+	struct sorted *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->walk = (struct walk){ .job = job, .diag = diag, .ops = &none, .strict = true };
+	s->lane = erofs_job_lane(job, 0);
+	s->sel = sel;
+	s->start = *start;
+	s->block = malloc(start->img->blksz);
+	err = s->block ? erofs_walk_state_new(&s->walk, start->nid) : -ENOMEM;
+	if (err) {
+		erofs_sorted_free(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+void erofs_sorted_free(struct sorted *s)
+{
+	if (!s)
+		return;
+	while (s->depth) {
+		erofs_walk_forget_subs(&s->walk, s->levels[--s->depth].dir);
+		free(s->levels[s->depth].dir);
+	}
+	if (s->walk.state)
+		erofs_walk_state_free(&s->walk);
+	free(s->levels);
+	free(s->block);
+	free(s->path);
+	free(s->late);
+	free(s);
+}
