@@ -166,7 +166,7 @@ static int end_large(struct tar *t)
 /* Ranges come in order; what one lacks shows when the next one begins behind it. */
 static int deliver_range(struct tar *t, struct tar_parcel *p)
 {
-	uint64_t la = p->la, len = p->out.len, skip = 0;
+	uint64_t la = p->la, len = p->out.len, skip = 0, end;
 	bool gap;
 	int err = 0;
 
@@ -174,7 +174,9 @@ static int deliver_range(struct tar *t, struct tar_parcel *p)
 		skip = min_u64(t->pos - la, len);
 	if (la + len > t->size)
 		len = la < t->size ? t->size - la : 0;
-	gap = p->range_err || (len && la > t->pos) || (p->to == t->size && la + len < t->size);
+	/* a range within an extent that began in front of it is empty */
+	end = len ? max_u64(la + len, t->pos) : t->pos;
+	gap = p->range_err || (len && la > t->pos) || (p->to == t->size && end < t->size);
 	if (gap && !t->broken) {
 		t->broken = true;
 		t->res->failed++;
