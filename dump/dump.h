@@ -14,6 +14,9 @@ struct dump_options {
 	struct cli_input input;
 	bool help, version;
 	bool super, statistics, extents, list, cat, udev;	/* actions */
+	bool to_tar;
+	const char *tar_file;		/* NULL: standard output, "-": even if it is a terminal */
+	unsigned int strip_components;
 	struct cli_engine engine;
 };
 
@@ -33,6 +36,13 @@ void dump_print_inode(const struct erofs_stat *st, const char *path);
 int dump_print_extents(const struct erofs_inode *ino, struct erofs_diag *diag, const char *path);
 int dump_print_entries(const struct erofs_inode *ino, struct erofs_diag *diag);
 int dump_print_contents(const struct erofs_inode *ino, struct erofs_diag *diag);
+
+/*
+ * Write the tree as a stream. 0; -EUCLEAN: some of it is not there, or is damaged; other errors: it is not
+ * whole (all reported).
+ */
+int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_image *img,
+		   struct erofs_engine *eng, struct erofs_diag *diag);
 
 /* A name or path: as it is into files, escaped on terminals (R18). */
 void dump_print_name(const char *name, size_t len);

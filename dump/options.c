@@ -2,11 +2,13 @@
 /* The command line of dump.erofs (cli.md 6). */
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "dump.h"
 
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_SUPER, OPT_STATISTICS, OPT_EXTENTS, OPT_LIST, OPT_CAT, OPT_UDEV,
+	OPT_TO_TAR, OPT_STRIP,
 };
 
 static const struct cli_option table[] = {
@@ -15,6 +17,8 @@ static const struct cli_option table[] = {
 	{ OPT_EXTENTS, "", 'e', "", "show the extents of --path or --nid" },
 	{ OPT_LIST, "ls", 0, "", "list a directory, / if none is named" },
 	{ OPT_CAT, "cat", 0, "", "write the contents of --path or --nid to stdout" },
+	{ OPT_TO_TAR, "to-tar", 0, "[FILE]", "write the tree as a pax archive to stdout or FILE" },
+	{ OPT_STRIP, "strip-components", 0, "N", "drop N leading parts of paths in the archive" },
 	CLI_INPUT_OPTIONS,
 	{ OPT_UDEV, "blkid-udev", 0, "", "show KEY=value lines for udev" },
 	CLI_ENGINE_OPTIONS,
@@ -33,6 +37,16 @@ int dump_print_help(const struct cli *cli)
 	return erofs_cli_close_stdout(cli) ? DUMP_TROUBLE : 0;
 }
 
+static int take_strip(const struct cli_parse *p, struct dump_options *o)
+{
+	uint64_t n;
+
+	if (!erofs_cli_number(p->arg, &n) || n > UINT16_MAX)
+		return erofs_cli_bad_value(p, "a number of parts");
+	o->strip_components = (unsigned int)n;
+	return 1;
+}
+
 /* 1 taken, 0 not one of these, negative: reported. */
 static int take_action(const struct cli_parse *p, struct dump_options *o)
 {
@@ -43,6 +57,8 @@ static int take_action(const struct cli_parse *p, struct dump_options *o)
 	case OPT_LIST: o->list = true; return 1;
 	case OPT_CAT: o->cat = true; return 1;
 	case OPT_UDEV: o->udev = true; return 1;
+	case OPT_TO_TAR: o->to_tar = true; o->tar_file = p->arg; return 1;
+	case OPT_STRIP: return take_strip(p, o);
 	case OPT_HELP: o->help = true; return 1;
 	case OPT_VERSION: o->version = true; return 1;
 	default: return 0;
@@ -62,10 +78,26 @@ static int take_option(struct cli_parse *p, struct dump_options *o)
 	return r < 0 ? r : 0;
 }
 
+static int check_archive(const struct cli_parse *p, const struct dump_options *o)
+{
+	if (o->cat || o->super || o->statistics || o->extents || o->list || o->udev)
+		return erofs_cli_usage(p->cli, p->usage_status, "--to-tar does not go with other output");
+	if (o->tar_file && !*o->tar_file)
+		return erofs_cli_usage(p->cli, p->usage_status, "--to-tar= needs the name of a file");
+	if (!o->tar_file && isatty(STDOUT_FILENO))
+		return erofs_cli_usage(p->cli, p->usage_status,
+				       "an archive is not for terminals: name a file, or --to-tar=-");
+	return 0;
+}
+
 static int check_together(const struct cli_parse *p, const struct dump_options *o)
 {
 	bool target = o->input.path || o->input.has_nid;
 
+	if (o->to_tar)
+		return check_archive(p, o);
+	if (o->strip_components)
+		return erofs_cli_usage(p->cli, p->usage_status, "--strip-components needs --to-tar");
 	if (o->cat && (o->super || o->statistics || o->extents || o->list || o->udev))
 		return erofs_cli_usage(p->cli, p->usage_status, "--cat does not go with other output");
 	if ((o->cat || o->extents) && !target)

@@ -21,12 +21,12 @@ struct run {
 
 static bool needs_inode(const struct dump_options *o)
 {
-	return o->input.path || o->input.has_nid || o->list;
+	return !o->to_tar && (o->input.path || o->input.has_nid || o->list);
 }
 
 static bool needs_super_only(const struct dump_options *o)
 {
-	return !o->statistics && !needs_inode(o);
+	return !o->statistics && !o->to_tar && !needs_inode(o);
 }
 
 /* A path without empty parts, "." and "..", as people expect to see it. NULL: no memory. */
@@ -137,6 +137,8 @@ static int print_all(struct run *r)
 	erofs_image_super(r->img, &info);
 	if (!info.checksum_ok && !o->input.no_sbcrc)
 		erofs_cli_say(r->cli, 'W', "wrong superblock checksum: what follows may not be so");
+	if (o->to_tar)
+		return dump_write_tar(r->cli, o, r->img, r->eng, r->diag);
 	if (o->udev)
 		dump_print_udev(&info);
 	if (o->super || nothing)

@@ -57,3 +57,16 @@ size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size)
 		buf[out] = '\0';
 	return out;
 }
+
+bool erofs_is_utf8(const void *text, size_t len)
+{
+	const uint8_t *p = text;
+	size_t n, i;
+
+	for (i = 0; i < len; i += n) {
+		n = p[i] < 0x80 ? 1 : utf8_len(p + i, len - i);
+		if (!n)
+			return false;
+	}
+	return true;
+}

@@ -3,6 +3,7 @@
 #ifndef EROFS_BASE_ESCAPE_H
 #define EROFS_BASE_ESCAPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /**
@@ -15,5 +16,8 @@
  * Return: length of the text.
  */
 size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size);
+
+/** erofs_is_utf8() - is all of it valid UTF-8 (no overlong forms, no surrogates)? */
+bool erofs_is_utf8(const void *text, size_t len);
 
 #endif

@@ -187,7 +187,7 @@ int erofs_cli_common_option(struct cli_parse *p);
 int erofs_cli_engine_new(const struct cli *cli, const struct cli_engine *e, int usage_status,
 			 struct erofs_diag *diag, struct erofs_engine **ret_eng);
 
-/* ---- signals and progress (signals.c, progress.c) ---- */
+/* ---- signals (signals.c) ---- */
 
 /*
  * SIGINT, SIGTERM, SIGHUP cancel @eng, a second one ends the process; SIGUSR1 prints a line (R21, R22).
@@ -200,6 +200,28 @@ int erofs_cli_caught_signal(void);
 const char *erofs_cli_signal_name(int number);
 /* End as the signal would have ended us: for tools whose exit status has no bit for it. */
 void erofs_cli_die_by(int number);
+
+/* From now on a signal that cancels also ends a write that waits for its reader. */
+void erofs_cli_interrupt_writes(void);
+
+/* ---- streams (output.c) ---- */
+
+/* Where a stream goes. */
+struct cli_output {
+	const char *name;	/* as the user said it */
+	int fd;
+	char *target, *temp;	/* of a file; temp: its name until it is whole, NULL: written in place */
+};
+
+/* @name: NULL or "-": standard output. 0, negative errno (reported). */
+int erofs_cli_output_open(const struct cli *cli, const char *name, struct cli_output *out);
+/*
+ * Close, and give a file its name if it is @complete; else remove it. 0, negative errno (reported).
+ * Standard output is left to erofs_cli_close_stdout().
+ */
+int erofs_cli_output_close(const struct cli *cli, struct cli_output *out, bool complete);
+
+/* ---- progress (progress.c) ---- */
 
 struct cli_progress;
 /* Show progress if it is wanted (R16). NULL: not shown, or no thread to be had. */

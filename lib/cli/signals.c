@@ -109,6 +109,20 @@ void erofs_cli_catch_signals(struct erofs_engine *eng)
 	engine = eng;
 }
 
+void erofs_cli_interrupt_writes(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction sa;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		if (sigaction(numbers[i], NULL, &sa) || sa.sa_handler != cancel)
+			continue;
+		sa.sa_flags &= ~SA_RESTART;
+		sigaction(numbers[i], &sa, NULL);
+	}
+}
+
 int erofs_cli_caught_signal(void)
 {
 	return caught;

@@ -24,6 +24,7 @@ allowed()
 	walk) echo base diag image meta map codec engine sink walk ;;
 	check) echo base diag image meta map codec engine sink walk check ;;
 	extract) echo base diag image meta map codec engine sink walk extract ;;
+	archive) echo base diag image meta map codec engine sink walk archive ;;
 	cli) echo base cli ;;
 	fsck | dump | mkfs) echo cli ;;
 	*) ;;

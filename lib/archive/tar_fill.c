@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/* What workers do: entries to the bytes of the archive, ranges of large files to contents. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/checked.h"
+#include "archive/archive_priv.h"
+
+static enum tar_type type_of(const struct tar_item *item)
+{
+	if (item->is_link)
+		return TAR_LINK;
+	switch (item->ino.mode & S_IFMT) {
+	case S_IFDIR:
+		return TAR_DIR;
+	case S_IFLNK:
+		return TAR_SYMLINK;
+	case S_IFCHR:
+		return TAR_CHAR;
+	case S_IFBLK:
+		return TAR_BLOCKDEV;
+	case S_IFIFO:
+		return TAR_FIFO;
+	default:
+		return TAR_FILE;
+	}
+}
+
+/* The runs of a stream behind each other; the first one decides p->la. */
+static int add_runs(struct stream *s, struct tar_parcel *p)
+{
+	bool first = true;
+	struct run run;
+	int err, r;
+
+	while ((r = erofs_stream_next(s, &run)) > 0) {
+		if (erofs_job_is_cancelled(p->parcel.flight->job))
+			return -ECANCELED;
+		if (first)
+			p->la = run.la;
+		first = false;
+		err = erofs_tarbuf_reserve(&p->out, (size_t)run.len);
+		if (err)
+			return p->err = err;
+		if (run.data)
+			memcpy(p->out.data + p->out.len, run.data, (size_t)run.len);
+		else
+			memset(p->out.data + p->out.len, 0, (size_t)run.len);
+		p->out.len += (size_t)run.len;
+	}
+	return r;
+}
+
+/* All contents of a file that fits a parcel. */
+static int add_contents(struct tar_parcel *p, struct lane *lane, const struct erofs_inode *ino)
+{
+	size_t size = (size_t)ino->size;
+	struct stream s;
+	int err = erofs_tarbuf_reserve(&p->out, size + TAR_BLOCK);
+
+	if (err)
+		return p->err = err;
+	if (erofs_inode_is_compressed(ino)) {
+		/* decoded straight to its place */
+		err = erofs_lane_read(lane, ino, 0, p->out.data + p->out.len, size);
+		p->out.len += size;
+	} else {
+		size_t before = p->out.len;
+
+		err = size ? erofs_stream_begin(&s, lane, ino, 0, size) : 0;
+		if (!err && size)
+			err = add_runs(&s, p);
+		if (!err && p->out.len - before != size)
+			err = erofs_diag_damage(erofs_lane_diag(lane), EXTENT_RANGE, AT_NID(ino->nid),
+						"extents end at %zu, the file at %zu", p->out.len - before, size);
+	}
+	if (!err)
+		p->err = erofs_tarbuf_pad(&p->out);
+	return err;
+}
+
+/* What cannot be read is reported; sound attributes of a damaged area still count. */
+static void add_xattrs(struct tar_parcel *p, struct lane *lane, const struct erofs_inode *ino)
+{
+	struct xattr_iter *it = ino->xattr_size ? erofs_lane_xattrs(lane) : NULL;
+	struct xattr_view xa;
+	int err;
+
+	if (!ino->xattr_size)
+		return;
+	if (!it) {
+		p->err = -ENOMEM;
+		return;
+	}
+	err = erofs_xattr_begin(it, ino);
+	while (!err && !p->err && (err = erofs_xattr_next(it, &xa)) > 0) {
+		err = 0;
+		if (!xa.hidden)
+			p->err = erofs_tar_xattr(&p->records, &xa);
+	}
+	if (err || erofs_xattr_damage(it))
+		p->damaged = true;
+}
+
+static int add_head(struct tar_parcel *p, struct lane *lane, const struct tar_item *item, const char *link,
+		    size_t link_len)
+{
+	struct tar_head head = {
+		.path = (const char *)p->names.data + item->path,
+		.path_len = item->path_len,
+		.link = link,
+		.link_len = link_len,
+		.type = type_of(item),
+		.ino = &item->ino,
+	};
+
+	p->records.len = 0;
+	if (!item->is_link)
+		add_xattrs(p, lane, &item->ino);
+	if (head.type == TAR_FILE)
+		head.size = item->ino.size;
+	if (!p->err)
+		p->err = erofs_tar_put_head(&p->out, &head, &p->records);
+	return p->err;
+}
+
+static int fill_item(struct tar_parcel *p, struct lane *lane, struct tar_item *item)
+{
+	const struct erofs_inode *ino = &item->ino;
+	char target[4096];
+	int err;
+
+	if (item->is_link)
+		return add_head(p, lane, item, (const char *)p->names.data + item->link, item->link_len);
+	if (S_ISLNK(ino->mode)) {
+		if (ino->size > sizeof(target))
+			return -EUCLEAN;
+		err = erofs_lane_read(lane, ino, 0, target, (size_t)ino->size);
+		if (!err && memchr(target, '\0', (size_t)ino->size))
+			err = erofs_diag_damage(erofs_lane_diag(lane), SYMLINK_TARGET, AT_NID(ino->nid),
+						"symlink target contains NUL");
+		return err ? err : add_head(p, lane, item, target, (size_t)ino->size);
+	}
+	err = add_head(p, lane, item, NULL, 0);
+	if (!err && S_ISREG(ino->mode) && !item->contents_follow)
+		err = add_contents(p, lane, ino);
+	return err;
+}
+
+static void fill_items(struct tar_parcel *p, struct lane *lane)
+{
+	size_t i;
+
+	for (i = 0; i < p->count && !p->err && !erofs_job_is_cancelled(p->parcel.flight->job); i++) {
+		struct tar_item *item = &p->items[i];
+
+		item->off = p->out.len;
+		item->err = fill_item(p, lane, item);
+		if (item->err)
+			p->out.len = item->off;
+		item->len = p->out.len - item->off;
+		erofs_lane_count(lane, 1, item->len);
+	}
+}
+
+static void fill_range(struct tar_parcel *p, struct lane *lane)
+{
+	struct stream s;
+	int err;
+
+	p->la = p->from;
+	err = erofs_stream_begin(&s, lane, &p->items[0].ino, p->from, p->to);
+	p->range_err = err ? err : add_runs(&s, p);
+	erofs_lane_count(lane, 0, p->out.len);
+}
+
+void erofs_tar_fill(struct lane *lane, struct parcel *parcel)
+{
+	struct tar_parcel *p = (struct tar_parcel *)parcel;
+
+	if (p->is_range)
+		fill_range(p, lane);
+	else
+		fill_items(p, lane);
+}
