@@ -9,27 +9,37 @@ enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_SUPER, OPT_STATISTICS, OPT_EXTENTS, OPT_LIST, OPT_CAT, OPT_UDEV,
 };
 
+/* A group of options is a block of rows: new ones go to the end of theirs. */
 static const struct cli_option table[] = {
+	CLI_MAIN_GROUP("Actions"),
 	{ OPT_SUPER, "", 's', "", "show the superblock (default)" },
 	{ OPT_STATISTICS, "", 'S', "", "show statistics of the image" },
 	{ OPT_EXTENTS, "", 'e', "", "show the extents of --path or --nid" },
 	{ OPT_LIST, "ls", 0, "", "list a directory, / if none is named" },
 	{ OPT_CAT, "cat", 0, "", "write the contents of --path or --nid to stdout" },
-	CLI_INPUT_OPTIONS,
 	{ OPT_UDEV, "blkid-udev", 0, "", "show KEY=value lines for udev" },
+
+	CLI_OTHER_GROUP("Input"),
+	CLI_INPUT_OPTIONS,
+
+	CLI_OTHER_GROUP("Engine"),
 	CLI_ENGINE_OPTIONS,
+
+	CLI_OTHER_GROUP("Messages"),
 	CLI_COMMON_OPTIONS,
-	{ OPT_HELP, "help", 'h', "", "show this help" },
+	{ OPT_HELP, "help", 'h', "[all]", "show this help; all: describe every option" },
 	{ OPT_VERSION, "version", 'V', "", "show versions and decompressors" },
 	{ 0 },
 };
 
-int dump_print_help(const struct cli *cli)
+int dump_print_help(const struct cli *cli, bool all)
 {
 	puts("Usage: dump.erofs [OPTIONS] IMAGE\n"
-	     "Look into an EROFS image.\n");
-	erofs_cli_print_options(table);
-	puts("\nExit status: 0 all was delivered, 1 not there or only in part, 2 trouble.");
+	     "Look into an EROFS image.");
+	erofs_cli_print_options(table, all);
+	if (!all)
+		puts("--help=all describes these, with examples: man dump.erofs.");
+	puts("Exit status: 0 all was delivered, 1 not there or only in part, 2 trouble.");
 	return erofs_cli_close_stdout(cli) ? DUMP_TROUBLE : 0;
 }
 
@@ -43,7 +53,7 @@ static int take_action(const struct cli_parse *p, struct dump_options *o)
 	case OPT_LIST: o->list = true; return 1;
 	case OPT_CAT: o->cat = true; return 1;
 	case OPT_UDEV: o->udev = true; return 1;
-	case OPT_HELP: o->help = true; return 1;
+	case OPT_HELP: o->help = true; return erofs_cli_take_help(p, &o->help_all);
 	case OPT_VERSION: o->version = true; return 1;
 	default: return 0;
 	}
