@@ -12,7 +12,7 @@
 
 struct dump_options {
 	struct cli_input input;
-	bool help, version;
+	bool help, help_all, version;
 	bool super, statistics, extents, list, cat, udev;	/* actions */
 	bool to_tar;
 	const char *tar_file;		/* NULL: standard output, "-": even if it is a terminal */
@@ -23,7 +23,7 @@ struct dump_options {
 /* 0, or the exit status after a usage error. */
 int dump_parse_options(int argc, char **argv, struct cli *cli, struct dump_options *ret);
 void dump_free_options(struct dump_options *o);
-int dump_print_help(const struct cli *cli);
+int dump_print_help(const struct cli *cli, bool all);
 
 /* Do what the options say. Return: the exit status. */
 int dump_run(struct cli *cli, const struct dump_options *o);

@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	status = dump_parse_options(argc, argv, &cli, &options);
 	if (!status) {
 		if (options.help)
-			status = dump_print_help(&cli);
+			status = dump_print_help(&cli, options.help_all);
 		else if (options.version)
 			status = print_version(&cli);
 		else

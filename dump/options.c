@@ -11,7 +11,9 @@ enum {
 	OPT_TO_TAR, OPT_STRIP,
 };
 
+/* A group of options is a block of rows: new ones go to the end of theirs. */
 static const struct cli_option table[] = {
+	CLI_MAIN_GROUP("Actions"),
 	{ OPT_SUPER, "", 's', "", "show the superblock (default)" },
 	{ OPT_STATISTICS, "", 'S', "", "show statistics of the image" },
 	{ OPT_EXTENTS, "", 'e', "", "show the extents of --path or --nid" },
@@ -19,21 +21,29 @@ static const struct cli_option table[] = {
 	{ OPT_CAT, "cat", 0, "", "write the contents of --path or --nid to stdout" },
 	{ OPT_TO_TAR, "to-tar", 0, "[FILE]", "write the tree as a pax archive to stdout or FILE" },
 	{ OPT_STRIP, "strip-components", 0, "N", "drop N leading parts of paths in the archive" },
-	CLI_INPUT_OPTIONS,
 	{ OPT_UDEV, "blkid-udev", 0, "", "show KEY=value lines for udev" },
+
+	CLI_OTHER_GROUP("Input"),
+	CLI_INPUT_OPTIONS,
+
+	CLI_OTHER_GROUP("Engine"),
 	CLI_ENGINE_OPTIONS,
+
+	CLI_OTHER_GROUP("Messages"),
 	CLI_COMMON_OPTIONS,
-	{ OPT_HELP, "help", 'h', "", "show this help" },
+	{ OPT_HELP, "help", 'h', "[all]", "show this help; all: describe every option" },
 	{ OPT_VERSION, "version", 'V', "", "show versions and decompressors" },
 	{ 0 },
 };
 
-int dump_print_help(const struct cli *cli)
+int dump_print_help(const struct cli *cli, bool all)
 {
 	puts("Usage: dump.erofs [OPTIONS] IMAGE\n"
-	     "Look into an EROFS image.\n");
-	erofs_cli_print_options(table);
-	puts("\nExit status: 0 all was delivered, 1 not there or only in part, 2 trouble.");
+	     "Look into an EROFS image.");
+	erofs_cli_print_options(table, all);
+	if (!all)
+		puts("--help=all describes these, with examples: man dump.erofs.");
+	puts("Exit status: 0 all was delivered, 1 not there or only in part, 2 trouble.");
 	return erofs_cli_close_stdout(cli) ? DUMP_TROUBLE : 0;
 }
 
@@ -59,7 +69,7 @@ static int take_action(const struct cli_parse *p, struct dump_options *o)
 	case OPT_UDEV: o->udev = true; return 1;
 	case OPT_TO_TAR: o->to_tar = true; o->tar_file = p->arg; return 1;
 	case OPT_STRIP: return take_strip(p, o);
-	case OPT_HELP: o->help = true; return 1;
+	case OPT_HELP: o->help = true; return erofs_cli_take_help(p, &o->help_all);
 	case OPT_VERSION: o->version = true; return 1;
 	default: return 0;
 	}

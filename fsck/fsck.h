@@ -9,7 +9,7 @@
 
 struct fsck_options {
 	struct cli_input input;
-	bool help, version;
+	bool help, help_all, version;
 	bool ratio;			/* -p */
 	bool decode;			/* --extract without a folder */
 	const char *target;		/* --extract=DIR */
@@ -22,7 +22,7 @@ struct fsck_options {
 /* 0, or the exit status after a usage error. The lists are freed by fsck_free_options(). */
 int fsck_parse_options(int argc, char **argv, struct cli *cli, struct fsck_options *ret);
 void fsck_free_options(struct fsck_options *o);
-int fsck_print_help(const struct cli *cli);
+int fsck_print_help(const struct cli *cli, bool all);
 
 /* Check and extract. Return: the exit status. */
 int fsck_run(struct cli *cli, const struct fsck_options *o);

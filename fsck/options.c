@@ -15,30 +15,37 @@ enum {
 	OPT_MKDIR_PARENTS, OPT_SAFE_WRITES, OPT_FSYNC, OPT_XATTRS_INCLUDE, OPT_XATTRS_EXCLUDE,
 };
 
+/* A group of options is a block of rows: new ones go to the end of theirs. */
 static const struct cli_option table[] = {
+	CLI_MAIN_GROUP("Actions"),
 	{ OPT_EXTRACT, "extract", 0, "[DIR]", "decode all data; with DIR: and write the tree there" },
-	CLI_INPUT_OPTIONS,
 	{ OPT_DIGEST, "xattr-inode-digest", 0, "", "verify recorded content digests" },
 	{ OPT_RATIO, "", 'p', "", "print the compression ratio" },
-	{ OPT_NOTHING, "", 'a', "", "-a -A -y -n -f -r: accepted, without effect" },
+	{ OPT_NOTHING, "", 'a', "", "accepted for fsck(8), without effect" },
 	{ OPT_NOTHING, "", 'A', "", NULL },
 	{ OPT_NOTHING, "", 'y', "", NULL },
 	{ OPT_NOTHING, "", 'n', "", NULL },
 	{ OPT_NOTHING, "", 'f', "", NULL },
 	{ OPT_NOTHING, "", 'r', "", NULL },
-	{ OPT_MACHINE, "", 'C', "#", "progress lines for machines on this descriptor" },
+
+	CLI_OTHER_GROUP("Input"),
+	CLI_INPUT_OPTIONS,
+
+	CLI_OTHER_GROUP("Engine"),
 	CLI_ENGINE_OPTIONS,
+
+	CLI_OTHER_GROUP("Extraction"),
 	{ OPT_FORCE, "force", 0, "", "allow / as the target" },
 	{ OPT_OVERWRITE, "overwrite", 0, "", "replace what stands in the way" },
-	{ OPT_XATTRS, "xattrs", 0, "", "restore extended attributes (--no-xattrs: default)" },
+	{ OPT_XATTRS, "xattrs", 0, "", "restore extended attributes (default: no)" },
 	{ OPT_NO_XATTRS, "no-xattrs", 0, "", NULL },
 	{ OPT_XATTRS_INCLUDE, "xattrs-include", 0, "GLOB", "restore only these" },
 	{ OPT_XATTRS_EXCLUDE, "xattrs-exclude", 0, "GLOB", "do not restore these" },
 	{ OPT_PRESERVE, "preserve", 0, "", "both of the following" },
+	{ OPT_NO_PRESERVE, "no-preserve", 0, "", NULL },
 	{ OPT_PRESERVE_OWNER, "preserve-owner", 0, "", "restore owners (root: default)" },
-	{ OPT_PRESERVE_PERMS, "preserve-perms", 0, "", "exact modes (root: default)" },
-	{ OPT_NO_PRESERVE, "no-preserve", 0, "", "also --no-preserve-owner, --no-preserve-perms" },
 	{ OPT_NO_PRESERVE_OWNER, "no-preserve-owner", 0, "", NULL },
+	{ OPT_PRESERVE_PERMS, "preserve-perms", 0, "", "exact modes (root: default)" },
 	{ OPT_NO_PRESERVE_PERMS, "no-preserve-perms", 0, "", NULL },
 	{ OPT_NO_TIMES, "no-times", 0, "", "do not restore times" },
 	{ OPT_STRICT, "strict", 0, "", "what is skipped is a failure, a warning is damage" },
@@ -47,18 +54,23 @@ static const struct cli_option table[] = {
 	{ OPT_MKDIR_PARENTS, "mkdir-parents", 0, "", "make missing parents of DIR" },
 	{ OPT_SAFE_WRITES, "safe-writes", 0, "", "write every file under a temporary name first" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush every file" },
+
+	CLI_OTHER_GROUP("Messages"),
+	{ OPT_MACHINE, "", 'C', "#", "progress lines for machines on this descriptor" },
 	CLI_COMMON_OPTIONS,
-	{ OPT_HELP, "help", 'h', "", "show this help" },
+	{ OPT_HELP, "help", 'h', "[all]", "show this help; all: describe every option" },
 	{ OPT_VERSION, "version", 'V', "", "show versions and decompressors" },
 	{ 0 },
 };
 
-int fsck_print_help(const struct cli *cli)
+int fsck_print_help(const struct cli *cli, bool all)
 {
 	puts("Usage: fsck.erofs [OPTIONS] IMAGE\n"
-	     "Check an EROFS image, or extract it with --extract=DIR. Nothing is ever repaired.\n");
-	erofs_cli_print_options(table);
-	puts("\nA plain check does not decode data; --extract, --workers, --reserved-pages and --stats do.\n"
+	     "Check an EROFS image, or extract it with --extract=DIR. Nothing is ever repaired.");
+	erofs_cli_print_options(table, all);
+	if (!all)
+		puts("--help=all describes these, with examples: man fsck.erofs.");
+	puts("A plain check does not decode data; --extract, --workers, --reserved-pages and --stats do.\n"
 	     "Exit status: 0 clean, 4 damage, 8 could not do it, 16 usage, 32 cancelled, or a sum of these.");
 	return erofs_cli_close_stdout(cli) ? CLI_FSCK_FAILED : 0;
 }
@@ -131,7 +143,7 @@ static int take_writing(const struct cli_parse *p, struct fsck_options *o)
 static int take_other(const struct cli_parse *p, struct fsck_options *o)
 {
 	switch (p->opt->id) {
-	case OPT_HELP: o->help = true; return 1;
+	case OPT_HELP: o->help = true; return erofs_cli_take_help(p, &o->help_all);
 	case OPT_VERSION: o->version = true; return 1;
 	case OPT_DIGEST: o->digests = true; return 1;
 	case OPT_RATIO: o->ratio = true; return 1;

@@ -73,12 +73,17 @@ int erofs_cli_close_stdout(const struct cli *cli);
  * merge equal ends of strings, and callers look for whole names in the executable (R9).
  */
 struct cli_option {
-	int id;			/* > 0; several names may share one */
+	int id;			/* > 0; several names may share one. CLI_GROUP: a heading, in help */
 	char name[24];		/* long name, "": none */
 	char letter;		/* short name, 0: none */
 	char arg[12];		/* "": none; "X": required; "[X]": optional, with = only */
-	const char *help;	/* NULL: not in --help (described with another one) */
+	const char *help;	/* NULL: described by the row before it */
 };
+
+#define CLI_GROUP 799
+/* A heading over the rows that follow. Short help describes the rows of main groups and names the others. */
+#define CLI_MAIN_GROUP(title) { CLI_GROUP, "", 0, "main", title }
+#define CLI_OTHER_GROUP(title) { CLI_GROUP, "", 0, "", title }
 
 struct cli_parse {
 	struct cli *cli;
@@ -100,8 +105,17 @@ void erofs_cli_parse_end(struct cli_parse *p);
 /* How the option is written, for messages: "--name" or "-x". */
 const char *erofs_cli_option_name(const struct cli_option *opt, char buf[32]);
 
-/* Print the table, one option a line, to stdout. */
-void erofs_cli_print_options(const struct cli_option *table);
+/*
+ * Print the table to stdout: @all describes every option, else only those of main groups are described
+ * and the rest is named, to fit one screen.
+ */
+void erofs_cli_print_options(const struct cli_option *table, bool all);
+
+/* Take the argument of --help: 1; -EINVAL: it is neither absent nor "all" (reported). */
+int erofs_cli_take_help(const struct cli_parse *p, bool *ret_all);
+
+/* The long name that @len bytes at @word were probably meant to be, NULL: none is near (suggest.c). */
+const char *erofs_cli_suggest(const struct cli_option *table, const char *word, size_t len);
 
 /* "TOOL (erofs-utils compatible) X.Y.Z", codecs, our own version, to stdout (R7). */
 void erofs_cli_print_version(const struct cli *cli);
@@ -164,9 +178,9 @@ enum {
 };
 /* The rows of an option table for these. */
 #define CLI_INPUT_OPTIONS \
-	{ CLI_PATH, "path", 0, "X", "the file or directory of the image to start at" }, \
+	{ CLI_PATH, "path", 0, "PATH", "the file or directory of the image to start at" }, \
 	{ CLI_NID, "nid", 0, "#", "the same by inode number" }, \
-	{ CLI_DEVICE, "device", 0, "X", "extra device or blob, in the order of the slots" }, \
+	{ CLI_DEVICE, "device", 0, "FILE", "extra device or blob, in the order of the slots" }, \
 	{ CLI_OFFSET, "offset", 0, "#", "the image starts there in its file (K, M, G)" }, \
 	{ CLI_NO_SBCRC, "no-sbcrc", 0, "", "ignore the superblock checksum" }
 #define CLI_ENGINE_OPTIONS \

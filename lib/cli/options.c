@@ -10,11 +10,14 @@
 #include <erofs/version.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/escape.h"
 #include "cli/cli.h"
 
 #define LONG_BASE 0x10000	/* getopt's val of row i is LONG_BASE + i */
 #define HELP_COLUMN 28
+#define HELP_WIDTH 80
+#define NAMES_COLUMN 12	/* of the names of a group whose options are not described */
 
 /* ---- parsing ---- */
 
@@ -80,6 +83,33 @@ const char *erofs_cli_option_name(const struct cli_option *opt, char buf[32])
 	return buf;
 }
 
+/* Long names that begin with @len bytes at @word. */
+static unsigned int count_prefixed(const struct cli_option *table, const char *word, size_t len)
+{
+	const struct cli_option *o;
+	unsigned int n = 0;
+
+	for (o = table; o->id; o++)
+		n += o->name[0] && !strncmp(o->name, word, len);
+	return n;
+}
+
+static void refuse_long(const struct cli_parse *p, const char *word, const char *shown)
+{
+	size_t len = strcspn(word, "=");
+	const char *near;
+
+	if (len > 2 && count_prefixed(p->table, word + 2, len - 2) > 1) {
+		erofs_cli_usage(p->cli, p->usage_status, "ambiguous option '%s'", shown);
+		return;
+	}
+	near = len > 2 ? erofs_cli_suggest(p->table, word + 2, len - 2) : NULL;
+	if (near)
+		erofs_cli_usage(p->cli, p->usage_status, "unknown option '%s'; did you mean --%s?", shown, near);
+	else
+		erofs_cli_usage(p->cli, p->usage_status, "unknown option '%s'", shown);
+}
+
 static int refuse(const struct cli_parse *p, int got, char **argv)
 {
 	const struct cli_option *o = optopt ? find_row(p, optopt) : NULL;
@@ -97,7 +127,7 @@ static int refuse(const struct cli_parse *p, int got, char **argv)
 		erofs_cli_usage(p->cli, p->usage_status, "unknown option '-%c'",
 				optopt > 0x20 && optopt < 0x7f ? optopt : '?');
 	else
-		erofs_cli_usage(p->cli, p->usage_status, "unknown or ambiguous option '%s'", shown);
+		refuse_long(p, word, shown);
 	return -EINVAL;
 }
 
@@ -118,37 +148,118 @@ int erofs_cli_parse_next(struct cli_parse *p, int argc, char **argv)
 
 /* ---- help ---- */
 
-static int print_names(const struct cli_option *o)
+static bool is_negation(const struct cli_option *o, const struct cli_option *next)
 {
-	int n;
-
-	if (o->letter && o->name[0])
-		n = printf("  -%c, --%s", o->letter, o->name);
-	else if (o->letter)
-		n = printf("  -%c", o->letter);
-	else
-		n = printf("      --%s", o->name);
-	if (!o->arg[0])
-		return n;
-	if (!o->name[0])
-		return n + printf("%s", o->arg);
-	if (o->arg[0] == '[')
-		return n + printf("[=%s", o->arg + 1);
-	return n + printf("=%s", o->arg);
+	return !next->help && !strncmp(next->name, "no-", 3) && !strcmp(next->name + 3, o->name);
 }
 
-void erofs_cli_print_options(const struct cli_option *table)
+/* One spelling, and its argument: "-x, --name=ARG". */
+static void format_row(FILE *out, const struct cli_option *o, bool negated)
+{
+	const char *no = negated ? "[no-]" : "";
+
+	if (o->letter && o->name[0])
+		fprintf(out, "-%c, --%s%s", o->letter, no, o->name);
+	else if (o->letter)
+		fprintf(out, "-%c", o->letter);
+	else
+		fprintf(out, "--%s%s", no, o->name);
+	if (o->arg[0] == '[')
+		fprintf(out, "[=%s", o->arg + 1);
+	else if (o->arg[0])
+		fprintf(out, "%s%s", o->name[0] ? "=" : "", o->arg);
+}
+
+/* The row with those that it describes too; free() it. NULL: no memory. */
+static char *format_names(const struct cli_option *o)
+{
+	bool negated = is_negation(o, o + 1);
+	const struct cli_option *also;
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	format_row(out, o, negated);
+	for (also = o + 1 + negated; also->id && !also->help; also++) {
+		fputs(", ", out);
+		format_row(out, also, false);
+	}
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void describe(const struct cli_option *o, const char *names)
+{
+	const char *indent = o->letter ? "  " : "      ";
+	int used = (int)(strlen(indent) + strlen(names));
+
+	printf("%s%s%*s%s\n", indent, names, used < HELP_COLUMN ? HELP_COLUMN - used : 1, "", o->help);
+}
+
+/* Name an option in the running line. Return: the column behind it. */
+static int name_only(const char *names, int column)
+{
+	int len = (int)strlen(names);
+
+	if (column + 2 + len > HELP_WIDTH) {
+		printf("\n%*s", NAMES_COLUMN, "");
+		column = NAMES_COLUMN;
+	} else if (column > NAMES_COLUMN) {
+		fputs("  ", stdout);
+		column += 2;
+	}
+	fputs(names, stdout);
+	return column + len;
+}
+
+static int begin_group(const struct cli_option *o, bool all, int column)
+{
+	if (column)
+		putchar('\n');
+	if (all) {
+		printf("\n%s:\n", o->help);
+		return 0;
+	}
+	if (o->arg[0])
+		return 0;
+	printf("%-*s", NAMES_COLUMN, o->help);
+	return NAMES_COLUMN;
+}
+
+void erofs_cli_print_options(const struct cli_option *table, bool all)
 {
 	const struct cli_option *o;
+	int column = 0;		/* 0: options are described, one a line */
 
 	for (o = table; o->id; o++) {
-		int used;
+		auto_free char *names = NULL;
 
-		if (!o->help)
+		if (o->id == CLI_GROUP) {
+			column = begin_group(o, all, column);
 			continue;
-		used = print_names(o);
-		printf("%*s%s\n", used < HELP_COLUMN ? HELP_COLUMN - used : 1, "", o->help);
+		}
+		names = o->help ? format_names(o) : NULL;
+		if (!names)
+			continue;
+		if (column)
+			column = name_only(names, column);
+		else
+			describe(o, names);
 	}
+	if (column)
+		putchar('\n');
+}
+
+int erofs_cli_take_help(const struct cli_parse *p, bool *ret_all)
+{
+	if (p->arg && strcmp(p->arg, "all"))
+		return erofs_cli_bad_value(p, "all");
+	*ret_all = p->arg;
+	return 1;
 }
 
 void erofs_cli_print_version(const struct cli *cli)

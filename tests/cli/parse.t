@@ -134,6 +134,38 @@ def _():
     usage(fsck('-Z', image()), 'Z')
 
 
+@test('R6: a mistyped option is answered with the nearest one, and with nothing if none is near')
+def _():
+    for word, meant in (('--extrct', 'extract'), ('--extrct=x', 'extract'), ('--ovewrrite', 'overwrite'),
+                        ('--nids', 'nid'), ('--ofset=4', 'offset'), ('--no-sbcsr', 'no-sbcrc')):
+        text = usage(fsck(word, image()), word).text
+        check("unknown option '%s'; did you mean --%s?\n" % (word, meant) in text, text)
+    for word in ('--xyzzy', '--', '--' + 'x' * 500):
+        if word != '--':
+            check('did you mean' not in usage(fsck(word, image())).text, word)
+    usage(fsck('--pres', image()), "ambiguous option '--pres'")
+
+
+@test('R3: a unique prefix is taken, an exact name wins over longer ones')
+def _():
+    expect(fsck('--extr', '--overw', '--xattr-inode', '--help', image()), 0)
+    expect(fsck('--preserve', '--xattrs', '--extract', image()), 0, silent=True)
+
+
+@test('R8: --help fits a screen of 24 lines and 80 columns; --help=all describes each option')
+def _():
+    short, full = (expect(fsck(w), 0).out.decode() for w in ('--help', '--help=all'))
+    check(len(short.splitlines()) <= 24, short)
+    wide = [l for l in short.splitlines() + full.splitlines() if len(l) > 100]
+    is_(wide, [], 'lines too long')
+    names = [set(re.findall(r'--(?:\[no-\])?[a-z][a-z-]+', t)) for t in (short, full)]
+    is_(sorted(names[1] - names[0]), [], 'named by --help=all alone')
+    for line in full.splitlines():
+        if re.match(r' +-', line):
+            check(re.match(r' +-.*\S  ?\S', line), 'no description: ' + line)
+    usage(fsck('--help=some', image()), 'some')
+
+
 @test('R6: options of later issues are absent, not stubs')
 def _():
     for option in ('--verify=dir:.', '--json', '--salvage', '--spool'):
