@@ -22,13 +22,15 @@ static const char *refuse_type(mode_t mode)
 	if (S_ISCHR(mode))
 		return "a character device, not an image";
 	if (S_ISFIFO(mode) || S_ISSOCK(mode))
-		return "a pipe; an image must be seekable, redirect it from a file";
+		return "a pipe; an image must be seekable: redirect it from a file, or use --spool";
 	return NULL;
 }
 
-static int open_file(const char *path, struct erofs_diag *diag, struct source **ret_src)
+static int open_file(const char *path, bool spool, struct erofs_diag *diag, struct source **ret_src)
 {
-	auto_close int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) :
+	/* to be spooled, a FIFO must wait for its writer; else nothing may block */
+	int flags = O_RDONLY | O_CLOEXEC | (spool ? 0 : O_NONBLOCK);
+	auto_close int fd = strcmp(path, "-") ? open(path, flags) :
 					       fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	const char *type;
 	struct stat st;
@@ -39,6 +41,15 @@ static int open_file(const char *path, struct erofs_diag *diag, struct source **
 		return erofs_diag_fail(diag, -errno, AT_NOWHERE, "cannot open");
 	if (fstat(fd, &st))
 		return erofs_diag_fail(diag, -errno, AT_NOWHERE, "cannot stat");
+	if (spool && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))) {
+		int copy = erofs_image_spool(fd, diag);
+
+		if (copy < 0)
+			return copy;
+		close(fd);
+		fd = copy;
+		st.st_mode = S_IFREG;
+	}
 	type = refuse_type(st.st_mode);
 	if (type)
 		return erofs_diag_fail(diag, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL, AT_NOWHERE,
@@ -64,7 +75,7 @@ static int unfold(struct source **src, struct erofs_diag *diag)
 	return erofs_source_sparse_new(*src, diag, src);
 }
 
-static int open_device(struct image_device *dev, const char *path, uint64_t start,
+static int open_device(struct image_device *dev, const char *path, uint64_t start, bool spool,
 		       struct erofs_diag *diag)
 {
 	int err;
@@ -72,7 +83,7 @@ static int open_device(struct image_device *dev, const char *path, uint64_t star
 	dev->name = strdup(path);
 	if (!dev->name)
 		return -ENOMEM;
-	err = open_file(path, diag, &dev->src);
+	err = open_file(path, spool, diag, &dev->src);
 	if (!err)
 		err = unfold(&dev->src, diag);
 	if (err)
@@ -105,7 +116,7 @@ static void free_image(struct erofs_image **img)
 	erofs_image_free(*img);
 }
 
-int erofs_image_open(const char *path, uint64_t offset, struct erofs_diag *diag,
+int erofs_image_open(const char *path, uint64_t offset, bool spool, struct erofs_diag *diag,
 		     struct erofs_image **ret_img)
 {
 	auto_call(free_image) struct erofs_image *img = calloc(1, sizeof(*img));
@@ -117,7 +128,7 @@ int erofs_image_open(const char *path, uint64_t offset, struct erofs_diag *diag,
 	if (!img->devs)
 		return -ENOMEM;
 	img->ndevs = 1;
-	err = open_device(&img->devs[0], path, offset, diag);
+	err = open_device(&img->devs[0], path, offset, spool, diag);
 	if (err)
 		return err;
 	*ret_img = steal(img);
@@ -128,7 +139,7 @@ int erofs_image_add_device(struct erofs_image *img, unsigned int index, const ch
 			   struct erofs_diag *diag)
 {
 	struct image_device *dev = &img->devs[index];
-	int err = open_device(dev, path, 0, NULL);
+	int err = open_device(dev, path, 0, false, NULL);
 
 	if (!err)
 		return 0;

@@ -49,11 +49,15 @@ struct erofs_image {
 /**
  * erofs_image_open() - open the primary file
  * @offset: bytes before the image
- * Refuses directories, character devices and pipes by type, in words.
+ * @spool:  copy a pipe to a temporary file
+ * Refuses directories, character devices and, without @spool, pipes by type, in words.
  * Return: 0, negative errno (reported).
  */
-int erofs_image_open(const char *path, uint64_t offset, struct erofs_diag *diag,
+int erofs_image_open(const char *path, uint64_t offset, bool spool, struct erofs_diag *diag,
 		     struct erofs_image **ret_img);
+
+/** erofs_image_spool() - copy a pipe to an unlinked temporary file. Its descriptor, negative errno (reported) */
+int erofs_image_spool(int fd, struct erofs_diag *diag);
 
 /** erofs_image_free() - close everything; super and prefixes are freed by meta before */
 void erofs_image_free(struct erofs_image *img);
