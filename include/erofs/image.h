@@ -25,11 +25,12 @@ struct erofs_open_options {
 	unsigned int device_count;
 	int ignore_checksum;		/* accept a wrong superblock checksum in silence */
 	int super_only;			/* only superblock: no root, no devices, checksum faults warned of */
+	int spool;			/* a pipe is copied to an unlinked file in TMPDIR first */
 };
 
 /**
  * erofs_open() - open an image
- * @path:    file or block device; opened read-only and never written
+ * @path:    file, Android sparse image or block device, "-" is standard input; opened read-only and never written
  * @options: may be NULL
  * @diag:    receives findings, may be NULL
  * @ret_img: receives the image; close it with erofs_close()

@@ -143,7 +143,7 @@ int erofs_cli_bad_value(const struct cli_parse *p, const char *wanted);
 struct cli_input {
 	const char *image;	/* the operand */
 	const char *path;
-	bool has_nid, no_sbcrc;
+	bool has_nid, no_sbcrc, spool;
 	uint64_t nid, offset;
 	struct cli_list devices;
 };
@@ -172,7 +172,7 @@ struct cli_engine {
 int erofs_cli_engine_option(struct cli_parse *p, struct cli_engine *e);
 /* Ids of the options that the functions here know. */
 enum {
-	CLI_PATH = 800, CLI_NID, CLI_OFFSET, CLI_DEVICE, CLI_NO_SBCRC,
+	CLI_PATH = 800, CLI_NID, CLI_OFFSET, CLI_DEVICE, CLI_NO_SBCRC, CLI_SPOOL,
 	CLI_WORKERS = 900, CLI_RESERVED_PAGES, CLI_MAX_MEMORY, CLI_STATS, CLI_PAGE_POLICY,
 	CLI_LEVEL, CLI_QUIET, CLI_VERBOSE, CLI_PROGRESS, CLI_NO_PROGRESS,
 };
@@ -182,7 +182,8 @@ enum {
 	{ CLI_NID, "nid", 0, "#", "the same by inode number" }, \
 	{ CLI_DEVICE, "device", 0, "FILE", "extra device or blob, in the order of the slots" }, \
 	{ CLI_OFFSET, "offset", 0, "#", "the image starts there in its file (K, M, G)" }, \
-	{ CLI_NO_SBCRC, "no-sbcrc", 0, "", "ignore the superblock checksum" }
+	{ CLI_NO_SBCRC, "no-sbcrc", 0, "", "ignore the superblock checksum" }, \
+	{ CLI_SPOOL, "spool", 0, "", "copy an image from a pipe to TMPDIR first" }
 #define CLI_ENGINE_OPTIONS \
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" }, \
 	{ CLI_RESERVED_PAGES, "reserved-pages", 0, "N", "keep N pages for LZ4 (default 0)" }, \

@@ -47,6 +47,9 @@ int erofs_cli_input_option(struct cli_parse *p, struct cli_input *in)
 	case CLI_NO_SBCRC:
 		in->no_sbcrc = true;
 		return 1;
+	case CLI_SPOOL:
+		in->spool = true;
+		return 1;
 	default:
 		return 0;
 	}
@@ -61,7 +64,6 @@ void erofs_cli_input_fini(struct cli_input *in)
 int erofs_cli_open(const struct cli_input *in, bool super_only, struct erofs_diag *diag,
 		   struct erofs_image **ret_img)
 {
-	const char *path = strcmp(in->image, "-") ? in->image : "/dev/stdin";
 	struct erofs_open_options options = {
 		.size = sizeof(options),
 		.offset = in->offset,
@@ -69,9 +71,10 @@ int erofs_cli_open(const struct cli_input *in, bool super_only, struct erofs_dia
 		.device_count = in->devices.count,
 		.ignore_checksum = in->no_sbcrc,
 		.super_only = super_only,
+		.spool = in->spool,
 	};
 
-	return erofs_open(path, &options, diag, ret_img);
+	return erofs_open(in->image, &options, diag, ret_img);
 }
 
 int erofs_cli_find_target(const struct cli *cli, const struct cli_input *in, struct erofs_image *img,

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -78,6 +79,9 @@ static int load_inodes(struct erofs_image *img, struct erofs_diag *diag)
 	return err ? err : load_root(lane);
 }
 
+/* Callers that were built before a field was added give a smaller size. */
+#define has_field(o, field) ((o)->size >= offsetof(struct erofs_open_options, field) + sizeof((o)->field))
+
 int erofs_open(const char *path, const struct erofs_open_options *options, struct erofs_diag *diag,
 	       struct erofs_image **ret_img)
 {
@@ -87,7 +91,7 @@ int erofs_open(const char *path, const struct erofs_open_options *options, struc
 
 	if (!options)
 		options = &none;
-	err = erofs_image_open(path, options->offset, diag, &img);
+	err = erofs_image_open(path, options->offset, has_field(options, spool) && options->spool, diag, &img);
 	if (!err)
 		err = erofs_look_new(&img->look);
 	if (!err)

@@ -2,7 +2,7 @@
 /*
  * image: bytes without meaning.
  *
- * Owns the descriptors of the primary file and of the extra devices, their sizes, and the translation
+ * Owns the sources (source.h) of the primary file and of the extra devices, their sizes, and the translation
  * of (device id, address) to a device and a position on it. Everything in struct erofs_image is
  * constant once erofs_open() has returned; reads are preads, so any thread may read.
  * Rooms behind it hang their own constant parts onto it: meta the superblock, meta the xattr prefixes.
@@ -17,11 +17,13 @@
 
 #include <erofs/image.h>
 
+#include "image/source.h"
+
 #define IMAGE_MAX_DEVICES 65536
 
 struct image_device {
-	int fd;			/* -1: not given */
-	uint64_t start;		/* byte of the file where the device begins */
+	struct source *src;	/* owned; NULL: not given */
+	uint64_t start;		/* byte of the source where the device begins */
 	uint64_t size;		/* bytes readable from there on; 0 if not given */
 	uint64_t blocks;	/* as its slot says; primary: as the superblock says */
 	uint64_t uniaddr;	/* first byte in the unified address space, 0: not mapped there */
@@ -47,11 +49,15 @@ struct erofs_image {
 /**
  * erofs_image_open() - open the primary file
  * @offset: bytes before the image
- * Refuses directories, character devices and pipes by type, in words.
+ * @spool:  copy a pipe to a temporary file
+ * Refuses directories, character devices and, without @spool, pipes by type, in words.
  * Return: 0, negative errno (reported).
  */
-int erofs_image_open(const char *path, uint64_t offset, struct erofs_diag *diag,
+int erofs_image_open(const char *path, uint64_t offset, bool spool, struct erofs_diag *diag,
 		     struct erofs_image **ret_img);
+
+/** erofs_image_spool() - copy a pipe to an unlinked temporary file. Its descriptor, negative errno (reported) */
+int erofs_image_spool(int fd, struct erofs_diag *diag);
 
 /** erofs_image_free() - close everything; super and prefixes are freed by meta before */
 void erofs_image_free(struct erofs_image *img);
@@ -87,6 +93,13 @@ int erofs_image_resolve(const struct erofs_image *img, unsigned int dev_id, uint
  * Return: 0; -ERANGE behind the end of the device; -ENODEV; errno of pread. Reports nothing.
  */
 int erofs_image_read(const struct erofs_image *img, unsigned int dev, uint64_t pa, void *buf, size_t len);
+
+/**
+ * erofs_image_read_some() - the same where a file that shrank since it was opened is read as far as it goes
+ * Return: bytes read; negative errno as above.
+ */
+ssize_t erofs_image_read_some(const struct erofs_image *img, unsigned int dev, uint64_t pa, void *buf,
+			      size_t len);
 
 /** erofs_image_readahead() - tell the kernel that this range is wanted soon; errors do not matter */
 void erofs_image_readahead(const struct erofs_image *img, unsigned int dev, uint64_t pa, uint64_t len);

@@ -46,7 +46,7 @@ struct super {
  * Errors are chosen for exit codes (cli.md 3): wrong magic -EINVAL; unknown feature or algorithm
  * -EOPNOTSUPP (named: the bit or its number); file too short for a superblock -EINVAL; block size above
  * 64 KiB -EOPNOTSUPP; other faults -EUCLEAN; more devices than slots -EINVAL.
- * A missing extra device is no error here: decoding its data is (devs[i].fd stays -1).
+ * A missing extra device is no error here: decoding its data is (devs[i].src stays NULL).
  */
 int erofs_super_load(struct erofs_image *img, const struct erofs_open_options *options,
 		     struct erofs_diag *diag);

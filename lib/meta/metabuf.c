@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "base/checked.h"
-#include "base/fdio.h"
 #include "diag/diag_priv.h"
 #include "meta/meta_priv.h"
 
@@ -57,15 +56,14 @@ static unsigned int slot_of(uint64_t page)
 /* Read @pages pages from @page on into their slots. 0, -EIO… */
 static int read_pages(struct metabuf *mb, uint64_t page, unsigned int pages)
 {
-	const struct image_device *dev = &mb->img->devs[0];
 	unsigned int slot = slot_of(page), i;
 	uint64_t pos = page << METABUF_BITS;
-	uint64_t size = min_u64((uint64_t)pages << METABUF_BITS, dev->size - pos);
+	uint64_t size = min_u64((uint64_t)pages << METABUF_BITS, mb->img->devs[0].size - pos);
 	ssize_t n;
 
 	for (i = 0; i < pages; i++)
 		mb->tag[slot + i] = 0;
-	n = erofs_fdio_pread(dev->fd, mb->mem + ((size_t)slot << METABUF_BITS), (size_t)size, dev->start + pos);
+	n = erofs_image_read_some(mb->img, 0, pos, mb->mem + ((size_t)slot << METABUF_BITS), (size_t)size);
 	if (n < 0)
 		return (int)n;
 	for (i = 0; i < pages && n > 0; i++) {

@@ -15,13 +15,10 @@
 static int grow_devices(struct erofs_image *img, unsigned int extra)
 {
 	struct image_device *devs = realloc(img->devs, (1 + (size_t)extra) * sizeof(*devs));
-	unsigned int i;
 
 	if (!devs)
 		return -ENOMEM;
 	memset(devs + 1, 0, extra * sizeof(*devs));
-	for (i = 1; i <= extra; i++)
-		devs[i].fd = -1;
 	img->devs = devs;
 	img->ndevs = 1 + extra;
 	return 0;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """cli.md, rules R25 to R29 and section 3: what an image may be, and the status for each fault."""
 import os
+import resource
 import shutil
 import stat
 import subprocess
@@ -68,6 +69,42 @@ def _():
     path = fresh('fifo')
     os.mkfifo(path)
     expect(fsck(path, timeout=10), 8)
+
+
+@test('R25: --spool reads an image from a pipe and from a FIFO, and leaves nothing behind')
+def _():
+    folder = fresh('tmp', make=True)
+    for name in (['-'], ['/dev/stdin']):
+        target = fresh()
+        with open(image(), 'rb') as file:
+            feeder = subprocess.Popen(['cat'], stdin=file, stdout=subprocess.PIPE)
+        expect(fsck('--spool', '--extract=' + target, *name, stdin=feeder.stdout,
+                    env={'TMPDIR': folder}), 0, silent=True)
+        feeder.stdout.close()
+        feeder.wait()
+        samples.same(samples.plain()[1], target)
+    path = fresh('fifo')
+    os.mkfifo(path)
+    feeder = subprocess.Popen(['sh', '-c', 'sleep 0.2; exec cat "$1" >"$2"', 'sh', image(), path])
+    expect(fsck('--spool', '--extract', path), 0, silent=True)
+    is_(feeder.wait(), 0, 'the writer')
+    is_(os.listdir(folder), [], 'left in TMPDIR')
+
+
+@test('R25: --spool with no room or no folder to write in says so')
+def _():
+    for where, status, text in (('/no/such/folder', 8, r'temporary file in /no/such/folder'),):
+        with open(image(), 'rb') as file:
+            feeder = subprocess.Popen(['cat'], stdin=file, stdout=subprocess.PIPE)
+        expect(fsck('--spool', '-', stdin=feeder.stdout, env={'TMPDIR': where}), status, text)
+        feeder.stdout.close()
+        feeder.wait()
+    with open(image(), 'rb') as file:
+        feeder = subprocess.Popen(['cat'], stdin=file, stdout=subprocess.PIPE)
+    expect(fsck('--spool', '-', stdin=feeder.stdout,
+                limits=((resource.RLIMIT_FSIZE, 4096),)), 8, r'(?i)temporary file.*too large')
+    feeder.stdout.close()
+    feeder.wait()
 
 
 @test('R25: a directory and a character device are refused by type')

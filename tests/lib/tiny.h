@@ -125,7 +125,7 @@ static inline int tiny_open(struct tiny *t)
 	assert_int_equal(write(fd, t->bytes, t->size), (ssize_t)t->size);
 	close(fd);
 	tiny_close(t);
-	err = erofs_image_open(path, 0, t->diag, &t->img);
+	err = erofs_image_open(path, 0, false, t->diag, &t->img);
 	unlink(path);
 	assert_int_equal(err, 0);
 	err = erofs_super_load(t->img, &t->options, t->diag);

@@ -379,7 +379,7 @@ static void device_slots_come_out_and_missing_files_are_no_error(void **state)
 	assert_int_equal(t->img->devs[0].blocks, 4);
 	assert_int_equal(t->img->devs[1].blocks, 7);
 	assert_int_equal(t->img->devs[1].uniaddr, 100 * 4096);
-	assert_int_equal(t->img->devs[1].fd, -1);
+	assert_null(t->img->devs[1].src);
 	assert_int_equal(t->img->devs[2].blocks, 9);
 	assert_int_equal(t->img->super->dev_mask, 3);
 	put32(t, TINY_SUPER + INCOMPAT, 0x88);
