@@ -26,7 +26,6 @@ static struct erofs_image *fake_image(void)
 	img->super = calloc(1, sizeof(*img->super));
 	img->devs = calloc(1, sizeof(*img->devs));
 	img->ndevs = 1;
-	img->devs[0].fd = -1;
 	img->devs[0].size = UINT64_C(1) << 30;
 	img->blkbits = 12;
 	img->blksz = 4096;
