@@ -17,6 +17,7 @@ struct dump_options {
 	bool to_tar;
 	const char *tar_file;		/* NULL: standard output, "-": even if it is a terminal */
 	unsigned int strip_components;
+	bool recursive, details, print0;	/* with --ls */
 	struct cli_engine engine;
 };
 
@@ -35,6 +36,9 @@ void dump_print_statistics(const struct erofs_statistics *s);
 void dump_print_inode(const struct erofs_stat *st, const char *path);
 int dump_print_extents(const struct erofs_inode *ino, struct erofs_diag *diag, const char *path);
 int dump_print_entries(const struct erofs_inode *ino, struct erofs_diag *diag);
+/* --recursive, --long, --print0: one name a line, no header. @path: of the start */
+int dump_print_list(struct erofs_image *img, struct erofs_engine *eng, const struct dump_options *o,
+		    uint64_t nid, const char *path, struct erofs_diag *diag);
 int dump_print_contents(const struct erofs_inode *ino, struct erofs_diag *diag);
 
 /*
@@ -43,6 +47,8 @@ int dump_print_contents(const struct erofs_inode *ino, struct erofs_diag *diag);
  */
 int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_image *img,
 		   struct erofs_engine *eng, struct erofs_diag *diag);
+/* "rwsr-xr-x" */
+void dump_format_mode(uint32_t mode, char text[10]);
 
 /* A name or path: as it is into files, escaped on terminals (R18). */
 void dump_print_name(const char *name, size_t len);

@@ -9,6 +9,7 @@
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_SUPER, OPT_STATISTICS, OPT_EXTENTS, OPT_LIST, OPT_CAT, OPT_UDEV,
 	OPT_TO_TAR, OPT_STRIP,
+	OPT_RECURSIVE, OPT_LONG, OPT_PRINT0,
 };
 
 /* A group of options is a block of rows: new ones go to the end of theirs. */
@@ -18,6 +19,9 @@ static const struct cli_option table[] = {
 	{ OPT_STATISTICS, "", 'S', "", "show statistics of the image" },
 	{ OPT_EXTENTS, "", 'e', "", "show the extents of --path or --nid" },
 	{ OPT_LIST, "ls", 0, "", "list a directory, / if none is named" },
+	{ OPT_RECURSIVE, "recursive", 0, "", "with --ls: all below, full paths, one a line" },
+	{ OPT_LONG, "long", 0, "", "with --ls: mode, owner, size, time, name, target" },
+	{ OPT_PRINT0, "print0", 0, "", "with --ls: names only, each ends with NUL" },
 	{ OPT_CAT, "cat", 0, "", "write the contents of --path or --nid to stdout" },
 	{ OPT_TO_TAR, "to-tar", 0, "[FILE]", "write the tree as a pax archive to stdout or FILE" },
 	{ OPT_STRIP, "strip-components", 0, "N", "drop N leading parts of paths in the archive" },
@@ -65,6 +69,9 @@ static int take_action(const struct cli_parse *p, struct dump_options *o)
 	case OPT_STATISTICS: o->statistics = true; return 1;
 	case OPT_EXTENTS: o->extents = true; return 1;
 	case OPT_LIST: o->list = true; return 1;
+	case OPT_RECURSIVE: o->recursive = true; return 1;
+	case OPT_LONG: o->details = true; return 1;
+	case OPT_PRINT0: o->print0 = true; return 1;
 	case OPT_CAT: o->cat = true; return 1;
 	case OPT_UDEV: o->udev = true; return 1;
 	case OPT_TO_TAR: o->to_tar = true; o->tar_file = p->arg; return 1;
@@ -110,6 +117,9 @@ static int check_together(const struct cli_parse *p, const struct dump_options *
 		return erofs_cli_usage(p->cli, p->usage_status, "--strip-components needs --to-tar");
 	if (o->cat && (o->super || o->statistics || o->extents || o->list || o->udev))
 		return erofs_cli_usage(p->cli, p->usage_status, "--cat does not go with other output");
+	if (!o->list && (o->recursive || o->details || o->print0))
+		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --ls", o->recursive ? "--recursive" :
+				       o->details ? "--long" : "--print0");
 	if ((o->cat || o->extents) && !target)
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --path or --nid",
 				       o->cat ? "--cat" : "-e");

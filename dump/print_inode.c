@@ -41,8 +41,7 @@ static const char *type_name(uint32_t mode)
 	}
 }
 
-/* "rwsr-xr-x" */
-static void format_mode(uint32_t mode, char text[10])
+void dump_format_mode(uint32_t mode, char text[10])
 {
 	static const char letters[] = "rwxrwxrwx";
 	unsigned int i;
@@ -75,7 +74,7 @@ void dump_print_inode(const struct erofs_stat *st, const char *path)
 	double ratio = st->size ? 100.0 * (double)st->stored / (double)st->size : 100.0;
 	char mode[10];
 
-	format_mode(st->mode, mode);
+	dump_format_mode(st->mode, mode);
 	printf("Path : ");
 	dump_print_name(path, strlen(path));
 	printf("\nSize: %" PRIu64 "  On-disk size: %" PRIu64 "  %s\n", st->size, st->stored,

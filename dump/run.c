@@ -92,6 +92,7 @@ static int open_inode(struct run *r)
 
 static int print_inode(struct run *r)
 {
+	bool bare;	/* names alone, one a line */
 	int err = 0, more;
 
 	if (r->o->cat) {
@@ -100,11 +101,14 @@ static int print_inode(struct run *r)
 			erofs_cli_say(r->cli, 'E', "cannot show a directory with --cat (try --ls)");
 		return err;
 	}
-	dump_print_inode(&r->st, r->path);
+	bare = r->o->list && (r->o->recursive || r->o->details || r->o->print0);
+	if (!bare || r->o->extents)
+		dump_print_inode(&r->st, r->path);
 	if (r->o->extents)
 		err = dump_print_extents(r->ino, r->diag, r->path);
 	if (r->o->list) {
-		more = dump_print_entries(r->ino, r->diag);
+		more = bare ? dump_print_list(r->img, r->eng, r->o, r->st.nid, r->path, r->diag) :
+			      dump_print_entries(r->ino, r->diag);
 		if (more == -ENOTDIR)
 			erofs_cli_say(r->cli, 'E', "%s: %s", r->path, strerror(ENOTDIR));
 		err = err ? err : more;

@@ -10,6 +10,7 @@
 #include <erofs/extract.h>
 #include <erofs/image.h>
 #include <erofs/inode.h>
+#include <erofs/list.h>
 #include <erofs/stats.h>
 #include <erofs/version.h>
 

@@ -8,6 +8,7 @@
 #include <erofs/inode.h>
 
 #include "base/cleanup.h"
+#include "walk/seen.h"
 #include "walk/walk_priv.h"
 
 static void close_inode(struct erofs_inode **ino)
@@ -85,8 +86,7 @@ struct search {
 	size_t depth, room;
 	char *path;
 	size_t path_len, path_room;
-	uint64_t *seen;		/* nid + 1 of directories entered, open addressing */
-	size_t nseen, seen_room;
+	struct seen seen;	/* directories entered */
 	int err;		/* first error of a directory that could not be read */
 };
 
@@ -104,41 +104,7 @@ static void end_search(struct search *s)
 		pop_level(s);
 	free(s->levels);
 	free(s->path);
-	free(s->seen);
-}
-
-static size_t seen_slot(const uint64_t *seen, size_t room, uint64_t key)
-{
-	size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (room - 1);
-
-	while (seen[at] && seen[at] != key)
-		at = (at + 1) & (room - 1);
-	return at;
-}
-
-/* Return: 1 new, 0 entered before, -ENOMEM. */
-static int mark_seen(struct search *s, uint64_t nid)
-{
-	size_t i, at, room = s->seen_room ? s->seen_room * 2 : 256;
-
-	if (s->nseen * 2 >= s->seen_room) {
-		uint64_t *grown = calloc(room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		for (i = 0; i < s->seen_room; i++)
-			if (s->seen[i])
-				grown[seen_slot(grown, room, s->seen[i])] = s->seen[i];
-		free(s->seen);
-		s->seen = grown;
-		s->seen_room = room;
-	}
-	at = seen_slot(s->seen, s->seen_room, nid + 1);
-	if (s->seen[at])
-		return 0;
-	s->seen[at] = nid + 1;
-	s->nseen++;
-	return 1;
+	erofs_seen_fini(&s->seen);
 }
 
 /* Make the path @len bytes of what it is now, a slash and @name. */
@@ -193,7 +159,7 @@ static bool is_dots(const struct erofs_entry *de)
 /* Enter a directory once; what can't be read is remembered, and the search goes on beside it. */
 static int enter(struct search *s, uint64_t nid)
 {
-	int r = s->depth < WALK_MAX_DEPTH ? mark_seen(s, nid) : 0;
+	int r = s->depth < WALK_MAX_DEPTH ? erofs_seen_add(&s->seen, nid) : 0;
 
 	if (r > 0)
 		r = push_level(s, nid);

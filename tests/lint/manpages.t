@@ -10,15 +10,15 @@ cd "$(dirname "$0")/../.." || exit 1
 in_table()
 {
 	{
-		sed -n 's/^	{ OPT_[A-Z_]*, "\([a-z-]\{1,\}\)".*/\1/p' "$1/options.c"
-		sed -n 's/^	{ CLI_[A-Z_]*, "\([a-z-]\{1,\}\)".*/\1/p' lib/cli/cli.h
+		sed -n 's/^	{ OPT_[A-Z0-9_]*, "\([a-z0-9-]\{1,\}\)".*/\1/p' "$1/options.c"
+		sed -n 's/^	{ CLI_[A-Z_]*, "\([a-z0-9-]\{1,\}\)".*/\1/p' lib/cli/cli.h
 	} | LC_ALL=C sort -u
 }
 
 in_man()
 {
 	sed -n 's/\\-/-/g; s/\\f[BIR]/ /g; /^ *--\|, *--\|^ -[a-zA-Z], --/p' "$1" |
-		grep -o -- '--[a-z-]*' | sed 's/^--//' | LC_ALL=C sort -u
+		grep -o -- '--[a-z0-9-]*' | sed 's/^--//' | LC_ALL=C sort -u
 }
 
 for tool in fsck dump; do
