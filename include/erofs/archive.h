@@ -44,8 +44,9 @@ struct erofs_tar_result {
  * SCHILY.xattr.*, ACLs as SCHILY.acl.* text, hard links to the first path, holes as data. The bytes are the
  * same whatever the engine's settings.
  *
- * A file up to 1 MiB that cannot be read is left out, and so are its other names. Of a larger one, whose
- * header is written before its end is seen, what cannot be read is zeros. Both are reported and counted.
+ * A file up to 1 MiB that cannot be read is left out, and so are its other names; a larger one too if its
+ * extents are damaged. If its data does not decode, which shows after its header was written, what cannot
+ * be read is zeros. All are reported and counted.
  * After any other error the archive lacks its end.
  * Return: 0; -EUCLEAN something was left out or damaged, the rest is there; -ECANCELED; -ENOMEM; errno of
  * the output (reported).

@@ -118,10 +118,10 @@ static int note_lost(struct tar *t, uint64_t nid)
 	return 0;
 }
 
-static int leave_out(struct tar *t, const struct tar_parcel *p, const struct tar_item *item)
+static int leave_out(struct tar *t, const char *path, const struct tar_item *item)
 {
 	t->res->failed++;
-	erofs_diag_warn_path(t->diag, path_of(p, item), item->is_link ?
+	erofs_diag_warn_path(t->diag, path, item->is_link ?
 			     "left out of the archive, as the name it is linked to" :
 			     "left out of the archive: cannot be read");
 	return !item->is_link && item->ino.nlink > 1 ? note_lost(t, item->ino.nid) : 0;
@@ -141,7 +141,7 @@ static int deliver_items(struct tar *t, struct tar_parcel *p)
 			t->res->entries++;
 			continue;
 		}
-		err = leave_out(t, p, item);
+		err = leave_out(t, path_of(p, item), item);
 		if (!err && lost) {
 			err = put(t, p->out.data + from, item->off - from);
 			from = item->off + item->len;
@@ -357,6 +357,24 @@ static int note_socket(struct tar *t, const char *path)
 	return 0;
 }
 
+/*
+ * Can all of a large file be found? Its header says how long it is, so that damage has to be known before:
+ * whoever claims a size that the image does not hold would get zeros without end. Faults are reported.
+ */
+static bool is_mappable(struct tar *t, const struct erofs_inode *ino)
+{
+	struct lane *lane = erofs_job_lane(t->job, 0);
+	struct extent ext;
+	struct map map;
+	int r = erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), false);
+
+	if (r)
+		return false;
+	while ((r = erofs_map_next(&map, &ext)) > 0)
+		;
+	return !r;
+}
+
 static int add_entry(struct tar *t, const struct sorted_entry *e)
 {
 	struct tar_item item = { .ino = e->ino };
@@ -377,6 +395,11 @@ static int add_entry(struct tar *t, const struct sorted_entry *e)
 	item.is_link = first;
 	item.link_len = first ? first->len : 0;
 	item.contents_follow = S_ISREG(e->ino.mode) && !first && e->ino.size > TAR_BATCH;
+	if (item.contents_follow && !is_mappable(t, &e->ino)) {
+		if (linked)
+			erofs_tarlinks_seen(&t->links, e->ino.nid);
+		return leave_out(t, path, &item);
+	}
 	if (!t->open)
 		t->open = new_parcel(t);
 	err = t->open ? add_item(t, t->open, &item, path, first ? first->path : NULL) : -ENOMEM;
@@ -391,6 +414,27 @@ static int add_entry(struct tar *t, const struct sorted_entry *e)
 
 /* ---- the run ---- */
 
+/* Will every name of the image come by? */
+static bool is_whole(const struct tar *t)
+{
+	return !t->opt->select && !t->opt->strip_components &&
+	       (!t->opt->has_nid || t->opt->nid == t->img->super->info.root_nid);
+}
+
+/* Inodes that promise more names than there are. */
+static void report_links(struct tar *t)
+{
+	const struct tar_link *l;
+	size_t i;
+
+	for (i = 0; i < TAR_LINK_BUCKETS; i++)
+		for (l = t->links.buckets[i]; l; l = l->next) {
+			t->damaged = true;
+			erofs_diag_damage(t->diag, INODE_NLINK, AT(l->nid, erofs_inode_pos(t->img, l->nid)),
+					  "%" PRIu32 " more names are counted than there are", l->left);
+		}
+}
+
 static int add_all(struct tar *t, const struct erofs_inode *start)
 {
 	struct sorted *names = NULL;
@@ -402,6 +446,8 @@ static int add_all(struct tar *t, const struct erofs_inode *start)
 	if (names)
 		t->damaged |= erofs_sorted_damaged(names);
 	erofs_sorted_free(names);
+	if (!err && !t->damaged && is_whole(t))
+		report_links(t);
 	return err ? err : send_open(t);
 }
 
