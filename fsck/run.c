@@ -128,6 +128,10 @@ static void tell_result(const struct run *r, int status)
 /* Status of a usage error that shows only once the image is open, 0: none. */
 static int late_usage(const struct run *r)
 {
+	if (r->err == -ENOTUNIQ) {
+		erofs_cli_flush(r->cli, r->diag);
+		return CLI_FSCK_USAGE;
+	}
 	if (r->err != -EINVAL || !has_too_many_devices(r))
 		return 0;
 	return erofs_cli_usage(r->cli, CLI_FSCK_USAGE, "more --device=%s than the image has",

@@ -26,6 +26,7 @@ struct erofs_open_options {
 	int ignore_checksum;		/* accept a wrong superblock checksum in silence */
 	int super_only;			/* only superblock: no root, no devices, checksum faults warned of */
 	int spool;			/* a pipe is copied to an unlinked file in TMPDIR first */
+	int find;			/* look for the image in its file; offset is 0 */
 };
 
 /**
@@ -36,7 +37,9 @@ struct erofs_open_options {
  * @ret_img: receives the image; close it with erofs_close()
  * Superblock, configuration records, device table, packed and metabox inode, long xattr prefixes and
  * root inode are read and checked.
- * Return: 0; -EUCLEAN damaged; -EINVAL no EROFS image (or an option is wrong,
+ * With find, the image may be a stored entry of a zip file (an APEX is one), or begin at any multiple of
+ * 512 bytes of another file, which is read once from end to end. Where it is, is told to @diag.
+ * Return: 0; -EUCLEAN damaged; -ENOTUNIQ find: several images, all named; -EINVAL no EROFS image (or an option is wrong,
  * or there are more devices than slots); -EOPNOTSUPP feature
  * unknown here; -ENOMEM; errno of open or read.
  */

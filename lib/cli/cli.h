@@ -143,7 +143,7 @@ int erofs_cli_bad_value(const struct cli_parse *p, const char *wanted);
 struct cli_input {
 	const char *image;	/* the operand */
 	const char *path;
-	bool has_nid, no_sbcrc, spool;
+	bool has_nid, no_sbcrc, spool, find;
 	uint64_t nid, offset;
 	struct cli_list devices;
 };
@@ -181,7 +181,7 @@ enum {
 	{ CLI_PATH, "path", 0, "PATH", "the file or directory of the image to start at" }, \
 	{ CLI_NID, "nid", 0, "#", "the same by inode number" }, \
 	{ CLI_DEVICE, "device", 0, "FILE", "extra device or blob, in the order of the slots" }, \
-	{ CLI_OFFSET, "offset", 0, "#", "the image starts there in its file (K, M, G)" }, \
+	{ CLI_OFFSET, "offset", 0, "#", "the image starts there in its file (K, M, G); auto: find it" }, \
 	{ CLI_NO_SBCRC, "no-sbcrc", 0, "", "ignore the superblock checksum" }, \
 	{ CLI_SPOOL, "spool", 0, "", "copy an image from a pipe to TMPDIR first" }
 #define CLI_ENGINE_OPTIONS \

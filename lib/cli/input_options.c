@@ -41,7 +41,12 @@ int erofs_cli_input_option(struct cli_parse *p, struct cli_input *in)
 		in->has_nid = erofs_cli_number(p->arg, &in->nid);
 		return in->has_nid ? 1 : erofs_cli_bad_value(p, "a number");
 	case CLI_OFFSET:
-		return erofs_cli_size(p->arg, &in->offset) ? 1 : erofs_cli_bad_value(p, "a number of bytes");
+		in->find = !strcmp(p->arg, "auto");
+		if (in->find) {
+			in->offset = 0;
+			return 1;
+		}
+		return erofs_cli_size(p->arg, &in->offset) ? 1 : erofs_cli_bad_value(p, "a number of bytes or auto");
 	case CLI_DEVICE:
 		return erofs_cli_append(&in->devices, p->arg);
 	case CLI_NO_SBCRC:
@@ -72,6 +77,7 @@ int erofs_cli_open(const struct cli_input *in, bool super_only, struct erofs_dia
 		.ignore_checksum = in->no_sbcrc,
 		.super_only = super_only,
 		.spool = in->spool,
+		.find = in->find,
 	};
 
 	return erofs_open(in->image, &options, diag, ret_img);

@@ -92,6 +92,8 @@ int erofs_open(const char *path, const struct erofs_open_options *options, struc
 	if (!options)
 		options = &none;
 	err = erofs_image_open(path, options->offset, has_field(options, spool) && options->spool, diag, &img);
+	if (!err && has_field(options, find) && options->find)
+		err = erofs_super_find(img, diag);
 	if (!err)
 		err = erofs_look_new(&img->look);
 	if (!err)

@@ -40,6 +40,12 @@ struct super {
 };
 
 /**
+ * erofs_super_find() - look for the one image in the file, and set where the primary device begins
+ * Return: 0; -EINVAL there is none; -ENOTUNIQ several, all named; -ENOMEM, errno of read; reported.
+ */
+int erofs_super_find(struct erofs_image *img, struct erofs_diag *diag);
+
+/**
  * erofs_super_load() - read and check the superblock, its records and the device table
  * @options: never NULL; with super_only a wrong checksum is a warning and devices are not opened
  * Fills img->super, blkbits, blksz, devs, and opens the extra devices. Checks in the order of format.md 2.7.

@@ -36,6 +36,7 @@ int erofs_super_read(const struct super_loader *l, uint64_t off, void *buf, size
 static int read_raw(struct super_loader *l)
 {
 	uint64_t size = l->img->devs[0].size, rest;
+	char hint[1400];
 	int err;
 
 	if (size < DISK_SUPER_OFFSET + DISK_SUPER_BASE)
@@ -48,13 +49,12 @@ static int read_raw(struct super_loader *l)
 	err = erofs_super_read(l, DISK_SUPER_OFFSET, &l->raw, (size_t)rest);
 	if (err)
 		return err;
-	if (le32_get(l->raw.magic) != DISK_SUPER_MAGIC)
-		return erofs_diag_report(l->diag, EROFS_FINDING_SB_MAGIC, -EINVAL,
-					 AT_OFF(DISK_SUPER_OFFSET),
-					 "no EROFS image: wrong magic number (0x%08" PRIx32
-					 ", wanted 0x%08" PRIx32 ")", le32_get(l->raw.magic),
-					 DISK_SUPER_MAGIC);
-	return 0;
+	if (le32_get(l->raw.magic) == DISK_SUPER_MAGIC)
+		return 0;
+	erofs_super_hint(l->img, hint, sizeof(hint));
+	return erofs_diag_report(l->diag, EROFS_FINDING_SB_MAGIC, -EINVAL, AT_OFF(DISK_SUPER_OFFSET),
+				 "no EROFS image: wrong magic number (0x%08" PRIx32 ", wanted 0x%08" PRIx32
+				 ")%s", le32_get(l->raw.magic), DISK_SUPER_MAGIC, hint);
 }
 
 static int check_block_size(const struct super_loader *l)

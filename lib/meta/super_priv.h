@@ -29,4 +29,7 @@ int erofs_super_load_configs(const struct super_loader *l);
  */
 int erofs_super_load_devices(const struct super_loader *l);
 
+/** erofs_super_hint() - ": this is a zip file" and the like for a file that is no image, or "" */
+void erofs_super_hint(const struct erofs_image *img, char *buf, size_t size);
+
 #endif
