@@ -221,6 +221,7 @@ static bool is_stopped(const struct erofs_diag *filter, const struct entry *e, c
 	if (!c->caught) {
 		c->caught = true;
 		c->id = e->id;
+		c->err = e->err;
 		snprintf(c->text, sizeof(c->text), "%s", text);
 	}
 	return true;

@@ -113,6 +113,7 @@ struct diag_cause {
 	uint64_t nid;			/* set by the owner */
 	bool caught;			/* reset by the owner */
 	enum erofs_finding_id id;
+	int err;
 	char text[400];
 };
 

@@ -50,6 +50,8 @@ static int lose(struct salvage *s, uint64_t len, int err)
 
 	if (!erofs_diag_is_loss(err))
 		return err;
+	if (s->cause.caught)
+		err = s->cause.err;
 	s->total += len;
 	if (s->lost.len && s->lost.id == id && s->lost.err == err &&
 	    s->lost.la + s->lost.len == s->next) {
