@@ -18,8 +18,8 @@ import tools  # noqa: E402
 import tree  # noqa: E402
 
 
-# The inode's own length is wrong, so its inline tail is looked for in another place: plain bytes, in which
-# nothing shows that. The inode is named.
+# The inode's own length is wrong, so its inline tail is looked for in another place: plain bytes,
+# in which nothing shows that. The inode is named.
 MOVED = ('xattr-icount-1',)
 
 
