@@ -13,6 +13,7 @@ enum {
 	OPT_OVERWRITE, OPT_PRESERVE, OPT_PRESERVE_OWNER, OPT_PRESERVE_PERMS, OPT_NO_PRESERVE,
 	OPT_NO_PRESERVE_OWNER, OPT_NO_PRESERVE_PERMS, OPT_NO_TIMES, OPT_STRICT, OPT_FAIL_FAST, OPT_SPARSE,
 	OPT_MKDIR_PARENTS, OPT_SAFE_WRITES, OPT_FSYNC, OPT_XATTRS_INCLUDE, OPT_XATTRS_EXCLUDE,
+	OPT_SALVAGE,
 };
 
 /* A group of options is a block of rows: new ones go to the end of theirs. */
@@ -54,6 +55,7 @@ static const struct cli_option table[] = {
 	{ OPT_MKDIR_PARENTS, "mkdir-parents", 0, "", "make missing parents of DIR" },
 	{ OPT_SAFE_WRITES, "safe-writes", 0, "", "write every file under a temporary name first" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush every file" },
+	{ OPT_SALVAGE, "salvage", 0, "", "keep damaged files, with zeros for what is lost" },
 
 	CLI_OTHER_GROUP("Messages"),
 	{ OPT_MACHINE, "", 'C', "#", "progress lines for machines on this descriptor" },
@@ -132,6 +134,7 @@ static int take_writing(const struct cli_parse *p, struct fsck_options *o)
 	case OPT_OVERWRITE: x->overwrite = 1; return 1;
 	case OPT_STRICT: x->strict = 1; return 1;
 	case OPT_FAIL_FAST: x->fail_fast = 1; return 1;
+	case OPT_SALVAGE: x->salvage = 1; return 1;
 	case OPT_SPARSE: x->sparse = 1; return 1;
 	case OPT_MKDIR_PARENTS: x->mkdir_parents = 1; return 1;
 	case OPT_SAFE_WRITES: x->safe_writes = 1; return 1;
@@ -182,9 +185,10 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 	if (argc - at > 1)
 		return erofs_cli_usage(p->cli, p->usage_status, "unexpected argument: %s", argv[at + 1]);
 	o->input.image = argv[at];
-	if (!o->target && (o->extract.force || o->extract.overwrite))
+	if (!o->target && (o->extract.force || o->extract.overwrite || o->extract.salvage))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract=DIR",
-				       o->extract.force ? "--force" : "--overwrite");
+				       o->extract.force ? "--force" :
+				       o->extract.overwrite ? "--overwrite" : "--salvage");
 	return 0;
 }
 

@@ -114,6 +114,8 @@ static void tell_result(const struct run *r, int status)
 	if (r->extracting && status)
 		erofs_cli_note(cli, 'E', "Failed to extract filesystem (%" PRIu64 " entries)",
 			      r->extracted.failed);
+	if (r->extracting && r->extracted.damaged)
+		erofs_cli_note(cli, 'E', "Files salvaged with holes: %" PRIu64, r->extracted.damaged);
 	if (status & CLI_FSCK_DAMAGE)
 		erofs_cli_note(cli, 'E', "Found some filesystem corruption");
 	if (status)

@@ -32,6 +32,8 @@ struct erofs_finding {
 	uint64_t off;		/* bytes, in the image or in the file: the text says which */
 	const char *path;	/* NULL if unknown; bytes, terminated, not escaped */
 	const char *text;	/* what is wrong, one line, names in it are escaped */
+	uint64_t len;		/* bytes from @off on that are meant, if @has_len */
+	int has_len;
 };
 
 struct erofs_diag;

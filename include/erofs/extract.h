@@ -27,6 +27,7 @@ struct erofs_extract_options {
 	int fsync;			/* flush every file before it counts as done */
 	const char *const *xattr_include;	/* globs, ends with NULL: only these; NULL: all */
 	const char *const *xattr_exclude;	/* globs, ends with NULL: never these; NULL: none */
+	int salvage;			/* keep damaged files: what cannot be read of them is zeros (cli.md X10) */
 };
 
 struct erofs_extract_result {
@@ -34,6 +35,7 @@ struct erofs_extract_result {
 	uint64_t bytes;			/* of file contents written */
 	uint64_t skipped;		/* things that could not be set or made for lack of privilege */
 	uint64_t failed;		/* entries that are not there */
+	uint64_t damaged;		/* files that are there with holes (salvage) */
 };
 
 /**

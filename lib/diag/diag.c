@@ -31,6 +31,9 @@ struct entry {
 
 struct erofs_diag {
 	pthread_mutex_t	lock;
+	bool		is_filter;		/* C */
+	struct erofs_diag *to;			/* C  of a filter */
+	struct diag_cause *cause;		/* C  of a filter: its owner's; NULL: drops */
 	erofs_diag_fn	fn;			/* C */
 	void		*priv;			/* C */
 	struct entry	*entries;		/* L  sorted by compare_nid() */
@@ -60,6 +63,18 @@ int erofs_diag_new(erofs_diag_fn fn, void *priv, struct erofs_diag **ret_diag)
 	diag->fn = fn;
 	diag->priv = priv;
 	*ret_diag = diag;
+	return 0;
+}
+
+int erofs_diag_filter_new(struct erofs_diag *to, struct diag_cause *cause, struct erofs_diag **ret_filter)
+{
+	int err = erofs_diag_new(NULL, NULL, ret_filter);
+
+	if (err)
+		return err;
+	(*ret_filter)->is_filter = true;
+	(*ret_filter)->to = to;
+	(*ret_filter)->cause = cause;
 	return 0;
 }
 
@@ -192,8 +207,33 @@ static void insert_entry(struct erofs_diag *diag, struct entry *e)
 	diag->count++;
 }
 
+/* Does a filter keep this to itself? */
+static bool is_stopped(const struct erofs_diag *filter, const struct entry *e, const char *text)
+{
+	struct diag_cause *c = filter->cause;
+
+	if (!erofs_diag_is_loss(e->err))
+		return false;
+	if (!c)
+		return true;
+	if (!e->at.has_nid || e->at.nid != c->nid)
+		return false;
+	if (!c->caught) {
+		c->caught = true;
+		c->id = e->id;
+		c->err = e->err;
+		snprintf(c->text, sizeof(c->text), "%s", text);
+	}
+	return true;
+}
+
 static void add_entry(struct erofs_diag *diag, struct entry *e, const char *path, const char *text)
 {
+	while (diag->is_filter) {
+		if (is_stopped(diag, e, text) || !diag->to)
+			return;
+		diag = diag->to;
+	}
 	e->path = path ? strdup(path) : NULL;
 	e->text = strdup(text);
 	pthread_mutex_lock(&diag->lock);
@@ -221,6 +261,9 @@ int erofs_diag_report(struct erofs_diag *diag, enum erofs_finding_id id, int err
 	va_end(ap);
 	/* no image at all, or one for newer readers, is not damage: exit codes tell them apart */
 	if ((err == -EOPNOTSUPP || err == -EINVAL) && !at->has_nid)
+		e.severity = EROFS_SEV_FAIL;
+	/* a device that cannot be read is not the image's fault */
+	if (id == EROFS_FINDING_DATA_HOLE && err != -EUCLEAN && err != -EOPNOTSUPP)
 		e.severity = EROFS_SEV_FAIL;
 	add_entry(diag, &e, NULL, text);
 	return err;
@@ -362,6 +405,8 @@ static void tell(struct erofs_diag *diag, const struct entry *e)
 		.off = e->at.off,
 		.path = e->path,
 		.text = e->text,
+		.len = e->at.len,
+		.has_len = e->at.has_len,
 	};
 
 	diag->fn(diag->priv, &f);

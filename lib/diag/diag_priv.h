@@ -29,16 +29,19 @@ enum erofs_finding_id {
 	EROFS_FINDING_COUNT,
 };
 
-/* Where something is wrong. AT_NOWHERE, AT_NID(nid), AT(nid, off), AT_OFF(off). */
+/* Where something is wrong. AT_NOWHERE, AT_NID(nid), AT(nid, off), AT_RANGE(nid, off, len), AT_OFF(off). */
 struct erofs_at {
-	bool has_nid, has_off;
+	bool has_nid, has_off, has_len;
 	uint64_t nid;
 	uint64_t off;		/* bytes; the text says in what */
+	uint64_t len;
 };
 
 #define AT_NOWHERE (&(const struct erofs_at){ 0 })
 #define AT_NID(n) (&(const struct erofs_at){ .has_nid = true, .nid = (n) })
 #define AT(n, o) (&(const struct erofs_at){ .has_nid = true, .nid = (n), .has_off = true, .off = (o) })
+#define AT_RANGE(n, o, l) (&(const struct erofs_at){ .has_nid = true, .nid = (n), .has_off = true, \
+						     .off = (o), .has_len = true, .len = (l) })
 #define AT_OFF(o) (&(const struct erofs_at){ .has_off = true, .off = (o) })
 
 /* erofs_diag_damage(diag, EXTENT_RANGE, AT(nid, off), "...", ...): the image is wrong; -EUCLEAN. */
@@ -93,5 +96,33 @@ bool erofs_diag_wants_names(struct erofs_diag *diag);
 
 /** erofs_diag_has_nid() - is there a collected finding about @nid? */
 bool erofs_diag_has_nid(struct erofs_diag *diag, uint64_t nid);
+
+/*
+ * Filters: collectors for a time in which damage is expected and will be told in another way. They keep
+ * nothing; what they let through goes to the collector behind them.
+ */
+
+/* What makes data unreadable, while the run itself can go on. */
+static inline bool erofs_diag_is_loss(int err)
+{
+	return err && err != -12 /* ENOMEM */ && err != -125 /* ECANCELED */;
+}
+
+/* The first loss about one inode. */
+struct diag_cause {
+	uint64_t nid;			/* set by the owner */
+	bool caught;			/* reset by the owner */
+	enum erofs_finding_id id;
+	int err;
+	char text[400];
+};
+
+/**
+ * erofs_diag_filter_new() - make a filter; free it with erofs_diag_free()
+ * @to:    what is no loss goes there, may be NULL
+ * @cause: catches losses about its nid, and all others go on to @to; one thread. NULL: losses are dropped
+ * Return: 0, -ENOMEM.
+ */
+int erofs_diag_filter_new(struct erofs_diag *to, struct diag_cause *cause, struct erofs_diag **ret_filter);
 
 #endif

@@ -41,6 +41,8 @@ void erofs_lane_free(struct lane *lane);
 
 struct metabuf *erofs_lane_metabuf(struct lane *lane);
 struct erofs_diag *erofs_lane_diag(struct lane *lane);
+/* Let the lane report to @diag from now on. Return: where it reported to. */
+struct erofs_diag *erofs_lane_divert(struct lane *lane, struct erofs_diag *diag);
 struct xattr_iter *erofs_lane_xattrs(struct lane *lane);	/* NULL: no memory */
 
 /* What the run hangs on a lane (collectors, buffers): set and read by the job's owner, NULL at job start. */
@@ -89,6 +91,47 @@ int erofs_stream_begin(struct stream *s, struct lane *lane, const struct erofs_i
  * Return: 1, 0 at the end, negative errno (reported). After an error the stream can't go on.
  */
 int erofs_stream_next(struct stream *s, struct run *ret_run);
+
+/* ---- what can be read of a damaged file (salvage.c) ---- */
+
+struct salvage {
+	struct lane *lane;
+	const struct erofs_inode *ino;
+	struct erofs_diag *diag;	/* receives what is lost */
+	struct erofs_diag *filter;
+	struct diag_cause cause;	/* of the piece at hand */
+	struct map map;
+	bool unmapped;			/* nothing of the file can be found */
+	uint64_t next;			/* bytes of the file that are done */
+	struct extent ext;		/* holds @next, if @has_ext */
+	bool has_ext;
+	size_t step;			/* bytes of raw data to be tried at once */
+	uint64_t total;			/* bytes lost so far */
+	struct {
+		uint64_t la, len;	/* len 0: none */
+		unsigned int pieces;
+		enum erofs_finding_id id;
+		int err;
+		char text[400];
+	} lost;				/* not reported yet: the next piece may belong to it */
+};
+
+/**
+ * erofs_salvage_begin() - read a file past its damage, in order, in one thread
+ * Reports of the lane are diverted until erofs_salvage_end(), which must be called also after errors.
+ * Return: 0, -ENOMEM.
+ */
+int erofs_salvage_begin(struct salvage *s, struct lane *lane, const struct erofs_inode *ino);
+
+/**
+ * erofs_salvage_next() - the next piece that can be read; holes and what is lost are passed over
+ * Every range that is lost is reported as DATA_HOLE; neighbours with the same cause are one.
+ * Return: 1, 0 at the end, -ENOMEM (reported).
+ */
+int erofs_salvage_next(struct salvage *s, struct run *ret_run);
+
+/** erofs_salvage_end() - return: how many bytes are lost */
+uint64_t erofs_salvage_end(struct salvage *s);
 
 /* ---- the data check (verify.c) ---- */
 

@@ -94,6 +94,15 @@ struct erofs_diag *erofs_lane_diag(struct lane *lane)
 	return lane->diag;
 }
 
+struct erofs_diag *erofs_lane_divert(struct lane *lane, struct erofs_diag *diag)
+{
+	struct erofs_diag *old = lane->diag;
+
+	lane->diag = diag;
+	lane->mb.diag = diag;
+	return old;
+}
+
 struct xattr_iter *erofs_lane_xattrs(struct lane *lane)
 {
 	if (!lane->xattrs && erofs_xattr_iter_new(&lane->mb, &lane->xattrs))

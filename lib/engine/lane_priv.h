@@ -69,6 +69,10 @@ int erofs_lane_read_fragment(struct lane *lane, const struct erofs_inode *ino, c
 int erofs_lane_read_raw(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext,
 			uint64_t skip, uint8_t *dst, size_t len);
 
+/* [skip, skip + len) of an extent of any kind, through caches. */
+int erofs_lane_read_extent(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext,
+			   uint64_t skip, uint8_t *dst, size_t len);
+
 /* Report that bytes of a device could not be read. Returns err (-ERANGE becomes -EUCLEAN). */
 int erofs_lane_report_read(struct lane *lane, const struct erofs_inode *ino, uint64_t la, unsigned int dev,
 			   uint64_t pa, int err);

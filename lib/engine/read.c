@@ -64,8 +64,8 @@ static int read_encoded(struct lane *lane, const struct erofs_inode *ino, const 
 	return err;
 }
 
-static int read_extent(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext,
-		       uint64_t skip, uint8_t *dst, size_t len)
+int erofs_lane_read_extent(struct lane *lane, const struct erofs_inode *ino, const struct extent *ext,
+			   uint64_t skip, uint8_t *dst, size_t len)
 {
 	switch (ext->kind) {
 	case EXTENT_HOLE:
@@ -99,7 +99,7 @@ static int read_mapped(struct lane *lane, const struct erofs_inode *ino, uint64_
 			return err ? err : -EINVAL;
 		skip = off - ext.la;
 		n = (size_t)min_u64(len, ext.len - skip);
-		err = read_extent(lane, ino, &ext, skip, dst, n);
+		err = erofs_lane_read_extent(lane, ino, &ext, skip, dst, n);
 		off += n;
 		dst += n;
 		len -= n;

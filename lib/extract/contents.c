@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -49,7 +50,7 @@ static int write_sparse(int fd, const uint8_t *data, size_t len, uint64_t off)
 	return 0;
 }
 
-static int write_run(const struct extract *x, int fd, const struct run *run)
+int erofs_extract_write_run(const struct extract *x, int fd, const struct run *run)
 {
 	if (!run->data)
 		return 0;
@@ -93,7 +94,7 @@ static int write_runs(struct extract *x, struct stream *s, struct run *run, int 
 
 	while (r > 0) {
 		*ret_what = "cannot write";
-		err = write_run(x, fd, run);
+		err = erofs_extract_write_run(x, fd, run);
 		if (err)
 			return err;
 		*ret_tail_hole = !run->data || x->opt->sparse;
@@ -110,6 +111,7 @@ static int write_small(struct extract *x, struct lane *lane, struct walk_dir *di
 {
 	struct tree_dir *target = erofs_extract_target(x, dir);
 	struct restore_at at = { .dir = dir, .report_name = name, .fresh = target->fresh };
+	struct erofs_diag *diag = erofs_extract_hush(x, lane);
 	auto_close int fd = -1;
 	bool tail_hole = false;
 	struct stream s;
@@ -120,16 +122,28 @@ static int write_small(struct extract *x, struct lane *lane, struct walk_dir *di
 	if (ino->size) {
 		err = erofs_stream_begin(&s, lane, ino, 0, ino->size);
 		r = err ? err : erofs_stream_next(&s, &run);
-		if (r < 0)
-			return r;
+	}
+	if (r < 0 && !erofs_extract_may_salvage(x, r)) {
+		erofs_lane_divert(lane, diag);
+		return r;
 	}
 	*ret_what = "cannot create";
 	at.mode = erofs_restore_first_mode(&x->restore, ino, target->fresh);
 	fd = erofs_tree_create(&x->tree, dir_fd, name, at.mode);
+	at.fd = fd;
+	err = fd < 0 ? fd : r;
+	if (r < 0 && fd >= 0)
+		*ret_what = NULL;
+	if (fd >= 0 && r > 0)
+		err = write_runs(x, &s, &run, fd, &tail_hole, ret_what);
+	erofs_lane_divert(lane, diag);
 	if (fd < 0)
 		return fd;
-	at.fd = fd;
-	err = r ? write_runs(x, &s, &run, fd, &tail_hole, ret_what) : 0;
+	if (err && !*ret_what && erofs_extract_may_salvage(x, err)) {
+		tail_hole = false;
+		at.mode = 0600;		/* to be marked, it must be writable */
+		err = fchmod(fd, at.mode) ? -errno : erofs_extract_salvage(x, lane, ino, fd, ret_what);
+	}
 	if (!err)
 		err = finish(x, lane, &at, ino, tail_hole, ret_what);
 	if (!err) {
@@ -174,17 +188,19 @@ static void note_error(struct large *l, int err, const char *what)
 
 static void write_range(struct large *l, struct lane *lane, uint64_t from, uint64_t to)
 {
+	struct erofs_diag *diag = erofs_extract_hush(l->x, lane);
 	struct stream s;
 	struct run run;
 	int r = erofs_stream_begin(&s, lane, &l->ino, from, to);
 
 	while (!r && (r = erofs_stream_next(&s, &run)) > 0) {
-		r = write_run(l->x, l->part.fd, &run);
+		r = erofs_extract_write_run(l->x, l->part.fd, &run);
 		if (r)
 			note_error(l, r, "cannot write");
 		else if (erofs_job_is_cancelled(l->x->job))
 			r = -ECANCELED;
 	}
+	erofs_lane_divert(lane, diag);
 	if (r < 0)
 		note_error(l, r, NULL);
 }
@@ -195,10 +211,14 @@ static int finish_large(struct large *l, struct lane *lane, const char **ret_wha
 	struct restore_at at = { .fd = l->part.fd, .mode = 0600, .dir = l->dir, .report_name = l->name,
 				 .fresh = erofs_extract_target(x, l->dir)->fresh };
 	int err = atomic_load_explicit(&l->err, memory_order_relaxed);
+	bool broken;
 
 	*ret_what = atomic_load_explicit(&l->what, memory_order_relaxed);
+	broken = err && !*ret_what && erofs_extract_may_salvage(x, err);
+	if (broken)
+		err = erofs_extract_salvage(x, lane, &l->ino, l->part.fd, ret_what);
 	if (!err)
-		err = finish(x, lane, &at, &l->ino, true, ret_what);
+		err = finish(x, lane, &at, &l->ino, !broken, ret_what);
 	if (!err) {
 		*ret_what = "cannot create";
 		err = erofs_tree_part_finish(&x->tree, l->dir_fd, &l->part, l->name);

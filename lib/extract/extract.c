@@ -184,6 +184,7 @@ static void sum_up(const struct extract *x, uint64_t skipped, struct erofs_extra
 	ret->bytes = atomic_load(&x->bytes);
 	ret->skipped = skipped;
 	ret->failed = atomic_load(&x->failed);
+	ret->damaged = atomic_load(&x->damaged);
 }
 
 /* The first of: what ended the run, target failures, damage, skips with strict. */
@@ -197,7 +198,7 @@ static int choose_result(const struct extract *x, int err, uint64_t damaged_befo
 		return target;
 	if (x->diag && erofs_diag_count(x->diag, EROFS_SEV_CORRUPT) > damaged_before)
 		return -EUCLEAN;
-	if (atomic_load(&x->failed))
+	if (atomic_load(&x->failed) || atomic_load(&x->damaged))
 		return -EIO;
 	return skipped && x->opt->strict ? -EPERM : err;
 }
@@ -212,12 +213,17 @@ int erofs_extract(struct erofs_image *img, struct erofs_engine *eng,
 
 	if (!options || !options->target || !*options->target)
 		return -EINVAL;
-	err = erofs_job_begin(eng, img, diag, &x.job);
-	if (err)
+	err = options->salvage ? erofs_diag_filter_new(diag, NULL, &x.quiet) : 0;
+	if (!err)
+		err = erofs_job_begin(eng, img, diag, &x.job);
+	if (err) {
+		erofs_diag_free(x.quiet);
 		return err;
+	}
 	erofs_skips_init(&x.skips);
 	err = run_extract(&x);
 	erofs_job_end(x.job);
+	erofs_diag_free(x.quiet);
 	if (err == -ENOMEM)
 		erofs_diag_fail(diag, err, AT_NOWHERE, "the extraction is not complete");
 	skipped = erofs_skips_report(&x.skips, diag, options->strict);

@@ -122,6 +122,7 @@ struct restore {
 struct extract {
 	struct erofs_image *img;		/* C */
 	struct erofs_diag *diag;		/* C */
+	struct erofs_diag *quiet;		/* C  salvage: for what is tried first; else NULL */
 	struct job	*job;			/* C */
 	struct walk	walk;
 	const struct erofs_extract_options *opt; /* C */
@@ -131,7 +132,7 @@ struct extract {
 	bool		again;			/* C during a walk  only hard links that were left over */
 	struct skips	skips;
 	atomic_int	err;		/* A  relaxed: the first failure of the target */
-	_Atomic uint64_t files, directories, symlinks, hard_links, specials, bytes, failed;	/* A  relaxed */
+	_Atomic uint64_t files, directories, symlinks, hard_links, specials, bytes, failed, damaged;	/* A  relaxed */
 };	/* C constant once created  A atomic, order stated */
 
 /* Something at @dir/@name failed: reported unless damage, counted; cancels the job with fail_fast. */
@@ -151,6 +152,18 @@ int erofs_extract_make(struct extract *x, struct lane *lane, struct walk_dir *di
 void erofs_extract_settle(struct extract *x, struct lane *lane, struct walk_dir *dir, const char *name,
 			  const struct erofs_inode *ino, int err);
 struct tree_dir *erofs_extract_target(struct extract *x, const struct walk_dir *dir);
+
+/* damaged.c: may a file that could not be read be salvaged? */
+bool erofs_extract_may_salvage(const struct extract *x, int err);
+/*
+ * Write anew what can be read of a file, mark it, give it its size. 0, negative errno with *ret_what
+ * (NULL: reported).
+ */
+int erofs_extract_salvage(struct extract *x, struct lane *lane, const struct erofs_inode *ino, int fd,
+			  const char **ret_what);
+/* With salvage, the first try to read a file is silent: its damage is told when it is salvaged. */
+struct erofs_diag *erofs_extract_hush(const struct extract *x, struct lane *lane);
+int erofs_extract_write_run(const struct extract *x, int fd, const struct run *run);
 
 /* contents.c: write a regular file. As erofs_extract_make(). */
 int erofs_extract_contents(struct extract *x, struct lane *lane, struct walk_dir *dir, const char *name,

@@ -49,6 +49,46 @@ int erofs_map_place(struct map *m, unsigned int dev_id, uint64_t pa, uint64_t le
 			       "data lies on an extra device that was not given");
 }
 
+/* From where the map is to where the device ends; false: nothing of it is there. */
+static bool cut_to_device(const struct map *m, unsigned int dev_id, uint64_t *pa, struct extent *ext)
+{
+	const struct erofs_image *img = m->ino->img;
+	uint64_t skip = m->next_la - ext->la, lo = 0, hi = ext->len - skip, got;
+	unsigned int dev;
+
+	if (!add_ok(*pa, skip, pa))
+		return false;
+	/* the longest range that is inside: which device it is on, and where that ends, resolve knows */
+	while (lo < hi) {
+		uint64_t mid = hi - (hi - lo) / 2;
+
+		if (erofs_image_resolve(img, dev_id, *pa, mid, &dev, &got))
+			hi = mid - 1;
+		else
+			lo = mid;
+	}
+	if (!lo)
+		return false;
+	ext->cut = true;
+	ext->la += skip;
+	ext->len = ext->plen = lo;
+	return true;
+}
+
+int erofs_map_place_raw(struct map *m, unsigned int dev_id, uint64_t pa, struct extent *ext)
+{
+	struct extent cut = *ext;
+	unsigned int dev;
+	uint64_t at = pa, got;
+
+	if (m->salvage && erofs_image_resolve(m->ino->img, dev_id, pa, ext->len, &dev, &got) &&
+	    cut_to_device(m, dev_id, &at, &cut)) {
+		*ext = cut;
+		pa = at;
+	}
+	return erofs_map_place(m, dev_id, pa, ext->len, ext);
+}
+
 int erofs_map_algorithm(struct map *m, uint64_t la, unsigned int id, uint8_t *ret_alg)
 {
 	const struct erofs_super_info *info = &m->ino->img->super->info;
@@ -93,6 +133,7 @@ int erofs_map_begin(struct map *m, const struct erofs_inode *ino, struct metabuf
 	m->mb = mb;
 	m->strict = strict;
 	m->absent_ok = false;
+	m->salvage = false;
 	m->next_la = 0;
 	m->buf_len = 0;
 	m->buf_pos = 0;

@@ -69,7 +69,7 @@ static int place_chunk(struct map *m, const struct chunk *c, struct extent *ext)
 	if (!mul_ok(c->blk, (uint64_t)m->ino->img->blksz, &pa))
 		return erofs_diag_damage(m->mb->diag, EXTENT_RANGE, AT(m->ino->nid, ext->la),
 					 "chunk at block %" PRIu64 ", beyond any device", c->blk);
-	return erofs_map_place(m, c->dev_id, pa, ext->len, ext);
+	return erofs_map_place_raw(m, c->dev_id, pa, ext);
 }
 
 /* Lengthen @ext by the chunks behind it while they go on where it ends. */
@@ -114,5 +114,24 @@ int erofs_map_chunk_next(struct map *m, struct extent *ext)
 		return err;
 	chunk_range(m, i, bits, ext);
 	err = place_chunk(m, &c, ext);
-	return err ? err : merge_chunks(m, i, bits, ext);
+	if (err || ext->cut)
+		return err;
+	return merge_chunks(m, i, bits, ext);
+}
+
+uint64_t erofs_map_chunk_resume(struct map *m)
+{
+	unsigned int bits = m->ino->img->blkbits + (m->ino->chunk_format & CHUNK_BITS);
+	uint64_t entry = m->ino->chunk_format & CHUNK_INDEXES ? 8 : 4, i, n, first;
+	struct chunk c;
+
+	if (bits >= 63)
+		return m->ino->size;
+	first = i = m->next_la >> bits;
+	for (n = 0; n < SALVAGE_TRIES && i <= (m->ino->size - 1) >> bits; n++) {
+		if (!load_chunk(m, i, &c))	/* where it leads to is what is wrong */
+			return i == first ? min_u64((i + 1) << bits, m->ino->size) : i << bits;
+		i = round_down_u64(i + m->ino->img->blksz / entry, m->ino->img->blksz / entry);
+	}
+	return m->ino->size;
 }

@@ -23,16 +23,27 @@ static int map_blocks(struct map *m, uint64_t len, struct extent *ext)
 	if (!mul_ok(ino->start_blk, (uint64_t)ino->img->blksz, &pa))
 		return erofs_diag_damage(m->mb->diag, EXTENT_RANGE, AT(ino->nid, 0),
 					 "data begins at block %" PRIu64 ", beyond any device", ino->start_blk);
-	return erofs_map_place(m, 0, pa, len, ext);
+	return erofs_map_place_raw(m, 0, pa, ext);
+}
+
+static uint64_t find_tail(const struct erofs_inode *ino)
+{
+	return ino->layout == LAYOUT_INLINE ? (div_up_pow2(ino->size, ino->img->blkbits) - 1) << ino->img->blkbits :
+					      ino->size;
+}
+
+uint64_t erofs_map_flat_resume(const struct map *m)
+{
+	uint64_t split = find_tail(m->ino);
+
+	return m->next_la < split ? split : m->ino->size;
 }
 
 int erofs_map_flat_next(struct map *m, struct extent *ext)
 {
 	const struct erofs_inode *ino = m->ino;
-	uint64_t split = ino->size;
+	uint64_t split = find_tail(ino);
 
-	if (ino->layout == LAYOUT_INLINE)
-		split = (div_up_pow2(ino->size, ino->img->blkbits) - 1) << ino->img->blkbits;
 	if (m->next_la < split)
 		return map_blocks(m, split, ext);
 	ext->kind = EXTENT_RAW;

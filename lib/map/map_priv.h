@@ -21,6 +21,7 @@ struct extent {
 	enum extent_kind kind;
 	bool meta;		/* RAW, ENCODED: pa counts in the inode's container (inline tail) */
 	bool partial;		/* ENCODED: the stream may decode to more than len (PARTIAL_REF) */
+	bool cut;		/* more of it should be there, but is not (erofs_map_salvage()) */
 	bool absent;		/* RAW, ENCODED: on a device that was not given (map.absent_ok) */
 	uint8_t alg;		/* ENCODED: enum codec_alg, known and announced in the superblock */
 	uint16_t dev;		/* RAW, ENCODED without meta: index into img->devs */
@@ -69,6 +70,7 @@ struct map {
 	struct metabuf *mb;
 	bool strict;			/* report what readers tolerate and format.md 14 forbids */
 	bool absent_ok;			/* data on devices that were not given is no fault; set after begin */
+	bool salvage;			/* extents are cut to what there is of them */
 	uint64_t next_la;		/* where erofs_map_next() goes on */
 	struct z_header z;
 	/* everything below belongs to the layout's own file in this room */
@@ -116,5 +118,15 @@ int erofs_map_seek(struct map *m, uint64_t la);
  * After an error the map cannot go on.
  */
 int erofs_map_next(struct map *m, struct extent *ret_ext);
+
+/**
+ * erofs_map_salvage() - what is at byte @la (< size), as far as a damaged map tells
+ * Any number of times, in any order, after a good begin; does not mix with seek and next. Trusts no
+ * distance between indexes, and takes heads for what they say. An extent whose end is unknown is cut
+ * where the damage begins, one that goes beyond its device where that ends: decoded partially.
+ * Return: 1 an extent that holds @la; 0 the bytes from @la on, as many as ret_ext->len says, are lost
+ * (reported); -ENOMEM.
+ */
+int erofs_map_salvage(struct map *m, uint64_t la, struct extent *ret_ext);
 
 #endif

@@ -54,6 +54,16 @@ static int load_record(struct map *m, uint64_t i, struct record *r)
 	return 0;
 }
 
+int erofs_zextent_start(struct map *m, uint64_t i, uint64_t *ret_la)
+{
+	struct record r;
+	int err = load_record(m, i, &r);
+
+	if (!err)
+		*ret_la = r.la;
+	return err;
+}
+
 int erofs_zextent_begin(struct map *m)
 {
 	const uint8_t *p;

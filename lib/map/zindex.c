@@ -49,7 +49,7 @@ static int damaged_index(struct map *m, uint64_t lcn, enum erofs_finding_id id, 
 				 "index %" PRIu64 ": %s", lcn, what);
 }
 
-static void set_head(struct map *m, uint64_t lcn, const struct z_lcluster *lc)
+void erofs_zindex_set_head(struct map *m, uint64_t lcn, const struct z_lcluster *lc)
 {
 	m->idx.have_head = true;
 	m->idx.head_lcn = lcn;
@@ -68,7 +68,7 @@ static int load_first(struct map *m)
 		return err;
 	if (lc.type == Z_NONHEAD || lc.ofs)
 		return damaged_index(m, 0, EROFS_FINDING_Z_INDEX, "the file does not begin with an extent");
-	set_head(m, 0, &lc);
+	erofs_zindex_set_head(m, 0, &lc);
 	return 0;
 }
 
@@ -100,14 +100,8 @@ static void check_forward(struct map *m, uint64_t lcn, unsigned int d1, uint64_t
 			": distance %u to the next head (wanted %" PRIu64 ")", lcn, d1, ahead);
 }
 
-struct span {
-	uint64_t end;		/* bytes: where the extent ends */
-	uint64_t nblks;		/* of its pcluster */
-	bool has_nonhead, has_count, zero_count;
-};
-
 /* The first index behind the head tells how many blocks its pcluster has (format.md 9.6). */
-static int read_count(struct map *m, uint64_t lcn, const struct z_lcluster *lc, struct span *span)
+int erofs_zindex_read_count(struct map *m, uint64_t lcn, const struct z_lcluster *lc, struct z_span *span)
 {
 	bool flagged = m->z.advise & (Z_ADVISE_BIG_1 | Z_ADVISE_BIG_2);
 
@@ -125,7 +119,7 @@ static int read_count(struct map *m, uint64_t lcn, const struct z_lcluster *lc, 
 }
 
 /* Scan from behind the head to the next head; the map's head becomes that one. */
-static int scan_span(struct map *m, struct span *span, bool *ret_has_next, struct z_lcluster *next,
+static int scan_span(struct map *m, struct z_span *span, bool *ret_has_next, struct z_lcluster *next,
 		     uint64_t *ret_lcn)
 {
 	uint64_t lcn, d1_lcn = 0;
@@ -146,7 +140,7 @@ static int scan_span(struct map *m, struct span *span, bool *ret_has_next, struc
 			break;
 		}
 		if (lcn == m->idx.head_lcn + 1) {
-			err = read_count(m, lcn, next, span);
+			err = erofs_zindex_read_count(m, lcn, next, span);
 			if (err)
 				return err;
 		}
@@ -176,8 +170,7 @@ static int choose_algorithm(struct map *m, struct extent *ext)
 	return 0;
 }
 
-/* la and len are set: where the bytes come from. */
-static int fill_extent(struct map *m, const struct span *span, struct extent *ext)
+int erofs_zindex_fill(struct map *m, const struct z_span *span, struct extent *ext)
 {
 	bool tail = span->end == m->ino->size;
 	uint64_t high = m->ino->layout == LAYOUT_Z_FULL ? m->idx.head_blk << 32 : 0, pa;
@@ -211,7 +204,7 @@ static int fill_extent(struct map *m, const struct span *span, struct extent *ex
 int erofs_zindex_next(struct map *m, struct extent *ext)
 {
 	struct z_lcluster next;
-	struct span span = { 0 };
+	struct z_span span = { 0 };
 	bool has_next;
 	uint64_t lcn = 0;
 	int err = m->idx.have_head ? 0 : load_first(m);
@@ -224,9 +217,9 @@ int erofs_zindex_next(struct map *m, struct extent *ext)
 	if (span.end <= ext->la)
 		return damaged_index(m, m->idx.head_lcn, EROFS_FINDING_Z_INDEX, "an extent of no length");
 	ext->len = span.end - ext->la;
-	err = fill_extent(m, &span, ext);
+	err = erofs_zindex_fill(m, &span, ext);
 	if (has_next)
-		set_head(m, lcn, &next);
+		erofs_zindex_set_head(m, lcn, &next);
 	return err;
 }
 
@@ -262,6 +255,6 @@ int erofs_zindex_seek(struct map *m, uint64_t la)
 	else if (lc.ofs > (la & ((UINT64_C(1) << m->z.lcb) - 1)))
 		err = look_back(m, lcn, 1, &lc, &lcn);
 	if (!err)
-		set_head(m, lcn, &lc);
+		erofs_zindex_set_head(m, lcn, &lc);
 	return err;
 }

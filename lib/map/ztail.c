@@ -6,6 +6,19 @@
 #include "base/checked.h"
 #include "map/map_int.h"
 
+/* From where the map is to the end of the packed file, if anything is left. */
+static void cut_to_packed(const struct map *m, uint64_t *off, uint64_t end, struct extent *ext)
+{
+	uint64_t skip = m->next_la > ext->la ? m->next_la - ext->la : 0, at;
+
+	if (!add_ok(*off, skip, &at) || at >= end)
+		return;
+	*off = at;
+	ext->cut = true;
+	ext->la += skip;
+	ext->len = min_u64(ext->len - skip, end - at);
+}
+
 int erofs_ztail_fragment(struct map *m, uint64_t off, struct extent *ext)
 {
 	const struct erofs_inode *ino = m->ino;
@@ -19,6 +32,8 @@ int erofs_ztail_fragment(struct map *m, uint64_t off, struct extent *ext)
 	if (!super->packed)
 		return erofs_diag_damage(diag, FRAGMENT_RANGE, AT(ino->nid, ext->la),
 					 "a fragment, but the image has no packed file");
+	if (m->salvage && !range_ok(off, ext->len, super->packed->size))
+		cut_to_packed(m, &off, super->packed->size, ext);
 	if (!range_ok(off, ext->len, super->packed->size))
 		return erofs_diag_damage(diag, FRAGMENT_RANGE, AT(ino->nid, ext->la),
 					 "fragment at %" PRIu64 ", %" PRIu64
