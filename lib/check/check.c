@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/sha256.h"
+#include "base/sha.h"
 #include "check/check_priv.h"
 
 static int visit_enter(struct walk *w, struct lane *lane, struct walk_dir *dir)
@@ -237,7 +237,7 @@ static int check_digests_possible(const struct check *c)
 {
 	if (c->img->super->ishare_prefix < 0)
 		return erofs_diag_fail(c->diag, -ENODATA, AT_NOWHERE, "the image has no content digests");
-	if (!erofs_sha256_is_there())
+	if (!erofs_sha_is_there())
 		return erofs_diag_fail(c->diag, -EOPNOTSUPP, AT_NOWHERE, "built without SHA-256 (libcrypto)");
 	return 0;
 }

@@ -3,19 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/sha256.h"
+#include "base/sha.h"
 #include "check/check_priv.h"
 
 #define TAG "sha256:"
 #define TAG_LEN 7
 
-static const uint8_t zeros[65536];
-
-static void free_sha(struct sha256 **sha)
+static void free_sha(struct sha **sha)
 {
-	erofs_sha256_free(*sha);
+	erofs_sha_free(*sha);
 }
 
 /* 1 found, 0 there is none, negative errno (reported). */
@@ -39,17 +36,8 @@ static int find_digest(struct check *c, struct lane *lane, const struct erofs_in
 	return r;
 }
 
-static bool add_zeros(struct sha256 *sha, uint64_t len)
-{
-	bool ok = true;
-
-	for (; len && ok; len -= min_u64(len, sizeof(zeros)))
-		ok = erofs_sha256_update(sha, zeros, (size_t)min_u64(len, sizeof(zeros)));
-	return ok;
-}
-
 static int hash_contents(struct check *c, struct lane *lane, const struct erofs_inode *ino,
-			 struct sha256 *sha)
+			 struct sha *sha)
 {
 	struct stream s;
 	struct run run;
@@ -57,24 +45,25 @@ static int hash_contents(struct check *c, struct lane *lane, const struct erofs_
 
 	while (!r && ino->size && (r = erofs_stream_next(&s, &run)) > 0) {
 		r = erofs_job_is_cancelled(c->job) ? -ECANCELED : 0;
-		if (!(run.data ? erofs_sha256_update(sha, run.data, (size_t)run.len) :
-				 add_zeros(sha, run.len)))
-			return -ENOMEM;
+		if (run.data)
+			erofs_sha_update(sha, run.data, (size_t)run.len);
+		else
+			erofs_sha_zeros(sha, run.len);
 	}
 	return r;
 }
 
 void erofs_check_digest(struct check *c, struct lane *lane, const struct erofs_inode *ino)
 {
-	auto_call(free_sha) struct sha256 *sha = NULL;
+	auto_call(free_sha) struct sha *sha = NULL;
 	uint8_t want[SHA256_SIZE], have[SHA256_SIZE];
 	int r = find_digest(c, lane, ino, want);
 
 	if (r <= 0)
 		return;
-	sha = erofs_sha256_new();
+	sha = erofs_sha_new(SHA_256);
 	r = sha ? hash_contents(c, lane, ino, sha) : -ENOMEM;
-	if (!r && !erofs_sha256_final(sha, have))
+	if (!r && !erofs_sha_final(sha, have))
 		r = -ENOMEM;
 	if (r == -ENOMEM)
 		erofs_diag_fail(c->diag, r, AT_NID(ino->nid), "cannot compute the digest");
