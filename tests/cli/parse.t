@@ -168,8 +168,13 @@ def _():
 
 @test('R6: options of later issues are absent, not stubs')
 def _():
-    for option in ('--verify=dir:.', '--json', '--salvage'):
+    for option in ('--verify=dir:.', '--json'):
         usage(fsck(option, image()), option.split('=')[0])
+
+
+@test('X10: --salvage needs a folder to extract to')
+def _():
+    usage(fsck('--salvage', image()), '--salvage needs --extract=DIR')
 
 
 @test('R6: no image: missing argument: IMAGE')
