@@ -31,7 +31,8 @@ struct erofs_open_options {
 
 /**
  * erofs_open() - open an image
- * @path:    file, Android sparse image or block device, "-" is standard input; opened read-only and never written
+ * @path:    file, Android sparse image or block device, "-" is standard input; opened read-only and
+ *           never written
  * @options: may be NULL
  * @diag:    receives findings, may be NULL
  * @ret_img: receives the image; close it with erofs_close()
@@ -39,8 +40,8 @@ struct erofs_open_options {
  * root inode are read and checked.
  * With find, the image may be a stored entry of a zip file (an APEX is one), or begin at any multiple of
  * 512 bytes of another file, which is read once from end to end. Where it is, is told to @diag.
- * Return: 0; -EUCLEAN damaged; -ENOTUNIQ find: several images, all named; -EINVAL no EROFS image (or an option is wrong,
- * or there are more devices than slots); -EOPNOTSUPP feature
+ * Return: 0; -EUCLEAN damaged; -ENOTUNIQ find: several images, all named; -EINVAL no EROFS image
+ * (or an option is wrong, or there are more devices than slots); -EOPNOTSUPP feature
  * unknown here; -ENOMEM; errno of open or read.
  */
 EROFS_API int erofs_open(const char *path, const struct erofs_open_options *options,
