@@ -31,7 +31,8 @@ struct erofs_open_options {
 
 /**
  * erofs_open() - open an image
- * @path:    file, Android sparse image or block device, "-" is standard input; opened read-only and never written
+ * @path:    file, Android sparse image or block device, "-" is standard input; opened read-only and
+ *           never written
  * @options: may be NULL
  * @diag:    receives findings, may be NULL
  * @ret_img: receives the image; close it with erofs_close()
