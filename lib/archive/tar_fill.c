@@ -52,6 +52,17 @@ static int add_runs(struct stream *s, struct tar_parcel *p)
 	return r;
 }
 
+/* Report also what is wrong with an index whose data can be read all the same. */
+static void check_index(struct lane *lane, const struct erofs_inode *ino)
+{
+	struct extent ext;
+	struct map map;
+
+	if (!erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), true))
+		while (erofs_map_next(&map, &ext) > 0)
+			;
+}
+
 /* All contents of a file that fits a parcel. */
 static int add_contents(struct tar_parcel *p, struct lane *lane, const struct erofs_inode *ino)
 {
@@ -62,6 +73,7 @@ static int add_contents(struct tar_parcel *p, struct lane *lane, const struct er
 	if (err)
 		return p->err = err;
 	if (erofs_inode_is_compressed(ino)) {
+		check_index(lane, ino);
 		/* decoded straight to its place */
 		err = erofs_lane_read(lane, ino, 0, p->out.data + p->out.len, size);
 		p->out.len += size;

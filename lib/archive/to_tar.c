@@ -46,13 +46,13 @@ static int write_fd(struct tar *t, const uint8_t *data, size_t len)
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		/* a reader that does not read must not keep us from ending */
-		if (n < 0 && erofs_engine_is_cancelled(t->eng))
-			return -ECANCELED;
 		if (n > 0) {
 			data += n;
 			len -= (size_t)n;
 		}
+		/* a signal cut it short: a reader that does not read must not keep us from ending */
+		if (len && erofs_engine_is_cancelled(t->eng))
+			return -ECANCELED;
 	}
 	return 0;
 }
@@ -366,7 +366,7 @@ static bool is_mappable(struct tar *t, const struct erofs_inode *ino)
 	struct lane *lane = erofs_job_lane(t->job, 0);
 	struct extent ext;
 	struct map map;
-	int r = erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), false);
+	int r = erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), true);
 
 	if (r)
 		return false;

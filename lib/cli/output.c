@@ -76,7 +76,12 @@ int erofs_cli_output_open(const struct cli *cli, const char *name, struct cli_ou
 		return 0;
 	if (exists)
 		out->fd = open(out->name, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	return out->fd < 0 ? fail(cli, out, "create") : 0;
+	if (out->fd >= 0)
+		return 0;
+	(void)fail(cli, out, "create");
+	free(out->target);
+	out->target = NULL;
+	return -EIO;
 }
 
 int erofs_cli_output_close(const struct cli *cli, struct cli_output *out, bool complete)
