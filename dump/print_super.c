@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/super.h"
+#include "cli/features.h"
 #include "dump.h"
 
 #define LABEL 46	/* columns */

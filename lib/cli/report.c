@@ -11,7 +11,7 @@
 #include <erofs/version.h>
 
 #include "cli/report.h"
-#include "cli/super.h"
+#include "cli/features.h"
 
 #define REPORT_SCHEMA "erofs-tools/1"
 #define REPORT_LINES (1u << 1 | 1u << 2)	/* one line for each fact, finding and entry */

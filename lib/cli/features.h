@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
 /* Words for what a superblock says: for dump.erofs -s, and for reports. */
-#ifndef EROFS_CLI_SUPER_H
-#define EROFS_CLI_SUPER_H
+#ifndef EROFS_CLI_FEATURES_H
+#define EROFS_CLI_FEATURES_H
 
 #include <erofs/image.h>
 

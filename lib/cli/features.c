@@ -2,7 +2,7 @@
 /* Features and algorithms by name, and since when Linux has them. */
 #include <stdio.h>
 
-#include "cli/super.h"
+#include "cli/features.h"
 
 const struct cli_feature erofs_cli_compatible[] = {
 	{ EROFS_COMPAT_SB_CHKSUM, "sb_csum", 0 },
