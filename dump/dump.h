@@ -6,6 +6,7 @@
 #include <erofs/erofs.h>
 
 #include "cli/cli.h"
+#include "cli/report.h"
 
 #define DUMP_PARTLY 1		/* answered, negatively or in part (cli.md 3) */
 #define DUMP_TROUBLE 2
@@ -19,6 +20,7 @@ struct dump_options {
 	unsigned int strip_components;
 	bool recursive, details, print0;	/* with --ls */
 	struct cli_engine engine;
+	struct cli_json_option json;
 };
 
 /* 0, or the exit status after a usage error. */
@@ -49,6 +51,29 @@ int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_i
 		   struct erofs_engine *eng, struct erofs_diag *diag);
 /* "rwsr-xr-x" */
 void dump_format_mode(uint32_t mode, char text[10]);
+
+/* What a report tells of a run; what was not asked for, or could not be had, is absent. */
+struct dump_facts {
+	const struct dump_options *o;
+	int status, signal;	/* signal: that cancelled, 0: none */
+	uint64_t wall_ns;
+	struct erofs_engine *eng;	/* NULL: not made */
+	struct erofs_image *img;
+	const struct erofs_inode *ino;
+	struct erofs_stat st;		/* of ino */
+	const char *path;
+	bool has_super, has_statistics, has_inode, has_extents, has_entries;
+	struct erofs_statistics statistics;
+	uint64_t extents, entries;	/* that can be read */
+};
+
+/*
+ * Look whether the lists that were asked for can be read; write those that are streams. 0, negative errno
+ * (reported to @diag, which may be NULL).
+ */
+int dump_look(struct dump_facts *f, struct cli_report *r, struct erofs_diag *diag);
+/* Write the report of --json, and flush @diag. 0, negative errno (reported). */
+int dump_write_report(struct cli_report *r, struct erofs_diag *diag, const struct dump_facts *f);
 
 /* A name or path: as it is into files, escaped on terminals (R18). */
 void dump_print_name(const char *name, size_t len);

@@ -2,6 +2,7 @@
 /* The command line of dump.erofs (cli.md 6). */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "dump.h"
@@ -34,6 +35,7 @@ static const struct cli_option table[] = {
 	CLI_ENGINE_OPTIONS,
 
 	CLI_OTHER_GROUP("Messages"),
+	CLI_JSON_OPTION,
 	CLI_COMMON_OPTIONS,
 	{ OPT_HELP, "help", 'h', "[all]", "show this help; all: describe every option" },
 	{ OPT_VERSION, "version", 'V', "", "show versions and decompressors" },
@@ -91,6 +93,8 @@ static int take_option(struct cli_parse *p, struct dump_options *o)
 	if (!r)
 		r = erofs_cli_engine_option(p, &o->engine);
 	if (!r)
+		r = erofs_cli_take_json(p, &o->json);
+	if (!r)
 		r = erofs_cli_common_option(p);
 	return r < 0 ? r : 0;
 }
@@ -105,6 +109,17 @@ static int check_archive(const struct cli_parse *p, const struct dump_options *o
 		return erofs_cli_usage(p->cli, p->usage_status,
 				       "an archive is not for terminals: name a file, or --to-tar=-");
 	return 0;
+}
+
+/* One thing at a time goes to standard output. */
+static int check_json(const struct cli_parse *p, const struct dump_options *o)
+{
+	bool archive = o->to_tar && (!o->tar_file || !strcmp(o->tar_file, "-"));
+
+	if (!erofs_report_is_stdout(&o->json) || !(o->cat || o->udev || o->print0 || archive))
+		return 0;
+	return erofs_cli_usage(p->cli, p->usage_status, "%s goes with --json=FILE only", o->cat ? "--cat" :
+			       o->udev ? "--blkid-udev" : o->print0 ? "--print0" : "--to-tar");
 }
 
 static int check_together(const struct cli_parse *p, const struct dump_options *o)
@@ -135,7 +150,8 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 	if (argc - at > 1)
 		return erofs_cli_usage(p->cli, p->usage_status, "unexpected argument: %s", argv[at + 1]);
 	o->input.image = argv[at];
-	return check_together(p, o);
+	at = check_json(p, o);
+	return at ? at : check_together(p, o);
 }
 
 int dump_parse_options(int argc, char **argv, struct cli *cli, struct dump_options *ret)

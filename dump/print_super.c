@@ -5,63 +5,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/features.h"
 #include "dump.h"
 
 #define LABEL 46	/* columns */
 
-struct feature {
-	uint32_t bit;
-	const char *words;
-	unsigned int kernel;	/* first Linux that has it: major * 100 + minor, 0: no matter */
-};
-
-static const struct feature compatible[] = {
-	{ EROFS_COMPAT_SB_CHKSUM, "sb_csum", 0 },
-	{ EROFS_COMPAT_MTIME, "mtime", 0 },
-	{ EROFS_COMPAT_XATTR_FILTER, "xattr_filter", 0 },
-	{ EROFS_COMPAT_SHARED_EA_IN_METABOX, "shared_ea_in_metabox", 0 },
-	{ EROFS_COMPAT_PLAIN_XATTR_PFX, "plain_xattr_pfx", 0 },
-	{ EROFS_COMPAT_ISHARE_XATTRS, "ishare_xattrs", 0 },
-};
-
-static const struct feature incompatible[] = {
-	{ EROFS_INCOMPAT_ZERO_PADDING, "lz4_0padding", 504 },
-	{ EROFS_INCOMPAT_COMPR_CFGS, "compr_cfgs big_pcluster", 513 },
-	{ EROFS_INCOMPAT_CHUNKED_FILE, "chunked_file", 515 },
-	{ EROFS_INCOMPAT_DEVICE_TABLE, "device_table", 516 },
-	{ EROFS_INCOMPAT_ZTAILPACKING, "ztailpacking", 517 },
-	{ EROFS_INCOMPAT_FRAGMENTS, "fragments dedupe", 601 },
-	{ EROFS_INCOMPAT_XATTR_PREFIXES, "xattr_prefixes", 604 },
-	{ EROFS_INCOMPAT_48BIT, "48bit", 615 },
-	{ EROFS_INCOMPAT_METABOX, "metabox", 617 },
-};
-
-/* By number; each with the first Linux that decodes it. */
-static const struct feature algorithms[] = {
-	{ 1u << 0, "lz4", 0 },
-	{ 1u << 1, "lzma", 516 },
-	{ 1u << 2, "deflate", 606 },
-	{ 1u << 3, "zstd", 610 },
-};
-
-static void print_words(const struct feature *list, size_t count, uint32_t bits)
+static void print_words(const struct cli_feature *list, uint32_t bits)
 {
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		if (bits & list[i].bit)
-			printf("%s ", list[i].words);
+	for (; list->bit; list++)
+		if (bits & list->bit)
+			printf("%s ", list->words);
 	putchar('\n');
-}
-
-static unsigned int newest(const struct feature *list, size_t count, uint32_t bits, unsigned int kernel)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		if ((bits & list[i].bit) && list[i].kernel > kernel)
-			kernel = list[i].kernel;
-	return kernel;
 }
 
 static void print_label(const char *label)
@@ -77,18 +31,18 @@ static void print_count(const char *label, uint64_t v)
 
 static void print_algorithms(const struct erofs_super_info *info)
 {
+	const struct cli_feature *a;
 	const char *comma = "";
-	size_t i;
 
 	if (!(info->feature_incompat & EROFS_INCOMPAT_COMPR_CFGS)) {
 		print_count("Filesystem lz4_max_distance:", info->lz4_max_distance);
 		return;
 	}
 	print_label("Filesystem compr_algs:");
-	for (i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++) {
-		if (!(info->compr_algs & algorithms[i].bit))
+	for (a = erofs_cli_algorithms; a->bit; a++) {
+		if (!(info->compr_algs & a->bit))
 			continue;
-		printf("%s%s", comma, algorithms[i].words);
+		printf("%s%s", comma, a->words);
 		comma = ", ";
 	}
 	putchar('\n');
@@ -110,20 +64,15 @@ static void print_created(int64_t seconds)
 
 static void print_uuid(const uint8_t uuid[16])
 {
-	unsigned int i;
+	char text[37];
 
-	for (i = 0; i < 16; i++)
-		printf("%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-	putchar('\n');
+	puts(erofs_cli_format_uuid(uuid, text));
 }
 
 static void print_kernel(const struct erofs_super_info *info)
 {
-	unsigned int kernel = newest(incompatible, sizeof(incompatible) / sizeof(*incompatible),
-				     info->feature_incompat, 0);
+	unsigned int kernel = erofs_cli_kernel(info);
 
-	if (info->feature_incompat & EROFS_INCOMPAT_COMPR_CFGS)
-		kernel = newest(algorithms, sizeof(algorithms) / sizeof(*algorithms), info->compr_algs, kernel);
 	if (!kernel)
 		return;
 	print_label("Required upstream Linux kernel version:");
@@ -148,9 +97,9 @@ void dump_print_super(const struct erofs_super_info *info)
 	print_count("Filesystem inode count:", info->inodes);
 	print_created(info->build_time);
 	print_label("Filesystem compatible features:");
-	print_words(compatible, sizeof(compatible) / sizeof(*compatible), info->feature_compat);
+	print_words(erofs_cli_compatible, info->feature_compat);
 	print_label("Filesystem incompatible features:");
-	print_words(incompatible, sizeof(incompatible) / sizeof(*incompatible), info->feature_incompat);
+	print_words(erofs_cli_incompatible, info->feature_incompat);
 	print_label("Filesystem UUID:");
 	print_uuid(info->uuid);
 	print_kernel(info);

@@ -17,6 +17,10 @@ struct run {
 	struct erofs_inode *ino;	/* of --path or --nid */
 	struct erofs_stat st;
 	char *path;			/* of ino */
+	bool text;			/* for people, on standard output */
+	uint64_t started_ns;
+	struct cli_report report;
+	struct dump_facts facts;	/* for the report */
 };
 
 static bool needs_inode(const struct dump_options *o)
@@ -90,6 +94,22 @@ static int open_inode(struct run *r)
 	return r->o->cat ? 0 : find_path(r);
 }
 
+static int look(struct run *r, int printed)
+{
+	int err;
+
+	r->facts.img = r->img;
+	r->facts.eng = r->eng;
+	r->facts.st = r->st;
+	r->facts.ino = r->ino;
+	r->facts.path = r->path;
+	/* what was printed has been reported */
+	err = dump_look(&r->facts, &r->report, r->text ? NULL : r->diag);
+	if (err == -ENOTDIR && !r->text)
+		erofs_cli_say(r->cli, 'E', "%s: %s", r->path, strerror(ENOTDIR));
+	return printed ? printed : err;
+}
+
 static int print_inode(struct run *r)
 {
 	bool bare;	/* names alone, one a line */
@@ -116,17 +136,29 @@ static int print_inode(struct run *r)
 	return err;
 }
 
+/* The first error counts. */
+static int tell_inode(struct run *r)
+{
+	int err = open_inode(r);
+
+	if (!err && r->text)
+		err = print_inode(r);
+	return r->report.file && r->path ? look(r, err) : err;
+}
+
 static int print_statistics(struct run *r)
 {
-	struct erofs_statistics statistics;
+	struct erofs_statistics *s = &r->facts.statistics;
 	int err;
 
 	/* the rest does not run on the engine: there a signal may end the process at once */
 	erofs_cli_catch_signals(r->eng);
-	err = erofs_count_tree(r->img, r->eng, r->diag, &statistics);
-	erofs_cli_catch_signals(NULL);
-	if (!err || err == -EUCLEAN)
-		dump_print_statistics(&statistics);
+	err = erofs_count_tree(r->img, r->eng, r->diag, s);
+	if (!r->report.file)
+		erofs_cli_catch_signals(NULL);
+	r->facts.has_statistics = !err || err == -EUCLEAN;
+	if (r->facts.has_statistics && r->text)
+		dump_print_statistics(s);
 	return err;
 }
 
@@ -145,15 +177,14 @@ static int print_all(struct run *r)
 		return dump_write_tar(r->cli, o, r->img, r->eng, r->diag);
 	if (o->udev)
 		dump_print_udev(&info);
-	if (o->super || nothing)
+	r->facts.has_super = o->super || nothing;
+	if (r->facts.has_super && r->text)
 		dump_print_super(&info);
 	if (o->statistics)
 		err = print_statistics(r);
 	if (!needs_inode(o))
 		return err;
-	more = open_inode(r);
-	if (!more)
-		more = print_inode(r);
+	more = tell_inode(r);
 	return err ? err : more;
 }
 
@@ -177,6 +208,25 @@ static void clean_up(struct run *r)
 	erofs_diag_free(r->diag);
 }
 
+/* With or without a report, the findings are told. */
+static int tell_findings(struct run *r, int status)
+{
+	struct dump_facts *f = &r->facts;
+
+	if (!r->report.file) {
+		erofs_cli_flush(r->cli, r->diag);
+		return status;
+	}
+	/* from here on nothing is worth waiting for: a signal ends the process */
+	erofs_cli_catch_signals(NULL);
+	f->status = status;
+	f->signal = erofs_cli_caught_signal();
+	f->wall_ns = erofs_now_ns() - r->started_ns;
+	f->eng = r->eng;
+	f->img = r->img;
+	return dump_write_report(&r->report, r->diag, f) ? DUMP_TROUBLE : status;
+}
+
 static int run_all(struct run *r)
 {
 	struct erofs_super_info info;
@@ -184,7 +234,10 @@ static int run_all(struct run *r)
 
 	status = erofs_cli_engine_new(r->cli, &r->o->engine, DUMP_TROUBLE, r->diag, &r->eng);
 	if (status)
-		return DUMP_TROUBLE;
+		return tell_findings(r, DUMP_TROUBLE);
+	/* a report is whole also if the run is stopped */
+	if (r->report.file)
+		erofs_cli_catch_signals(r->eng);
 	err = erofs_cli_open(&r->o->input, needs_super_only(r->o), r->diag, &r->img);
 	if (!err)
 		err = print_all(r);
@@ -193,24 +246,28 @@ static int run_all(struct run *r)
 		erofs_image_super(r->img, &info);
 		(void)erofs_name_findings(r->img, r->eng, r->diag, info.root_nid);
 	}
-	erofs_cli_flush(r->cli, r->diag);
-	if (erofs_cli_close_stdout(r->cli))
-		status = DUMP_TROUBLE;
-	return status;
+	return tell_findings(r, status);
 }
 
 int dump_run(struct cli *cli, const struct dump_options *o)
 {
-	uint64_t started = erofs_now_ns();
-	struct run r = { .cli = cli, .o = o };
+	struct run r = { .cli = cli, .o = o, .text = !erofs_report_is_stdout(&o->json),
+			 .started_ns = erofs_now_ns(), .facts = { .o = o } };
 	int status;
 
 	cli->image = o->input.image;
-	if (erofs_diag_new(erofs_cli_finding, cli, &r.diag))
+	if (erofs_report_open(&r.report, cli, &o->json, &o->input))
 		return DUMP_TROUBLE;
+	if (erofs_diag_new(erofs_cli_finding, cli, &r.diag)) {
+		erofs_report_close(&r.report);
+		return DUMP_TROUBLE;
+	}
 	status = run_all(&r);
+	if (erofs_cli_close_stdout(cli))
+		status = DUMP_TROUBLE;
 	if (o->engine.stats && r.eng)
-		erofs_cli_print_stats(cli, r.eng, &o->engine, erofs_now_ns() - started);
+		erofs_cli_print_stats(cli, r.eng, &o->engine, erofs_now_ns() - r.started_ns);
+	erofs_report_close(&r.report);
 	clean_up(&r);
 	if (erofs_cli_caught_signal())
 		erofs_cli_die_by(erofs_cli_caught_signal());

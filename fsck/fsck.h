@@ -6,6 +6,7 @@
 #include <erofs/erofs.h>
 
 #include "cli/cli.h"
+#include "cli/report.h"
 
 struct fsck_options {
 	struct cli_input input;
@@ -17,6 +18,7 @@ struct fsck_options {
 	struct cli_list xattr_include, xattr_exclude;
 	struct erofs_extract_options extract;
 	struct cli_engine engine;
+	struct cli_json_option json;
 };
 
 /* 0, or the exit status after a usage error. The lists are freed by fsck_free_options(). */
@@ -26,5 +28,20 @@ int fsck_print_help(const struct cli *cli, bool all);
 
 /* Check and extract. Return: the exit status. */
 int fsck_run(struct cli *cli, const struct fsck_options *o);
+
+/* What a report tells of a run. */
+struct fsck_facts {
+	int status;
+	uint64_t wall_ns;
+	bool data_checked;	/* all data that was asked for was decoded, or found not to decode */
+	struct erofs_image *img;	/* NULL: not opened */
+	struct erofs_engine *eng;	/* NULL: not made */
+	const struct cli_engine *engine;
+	const struct erofs_check_result *checked;	/* NULL: the check did not begin */
+	const struct erofs_extract_result *extracted;	/* the same */
+};
+
+/* Write the report of --json, and flush @diag (may be NULL). 0, negative errno (reported). */
+int fsck_write_report(struct cli_report *r, struct erofs_diag *diag, const struct fsck_facts *f);
 
 #endif

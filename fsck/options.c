@@ -58,6 +58,7 @@ static const struct cli_option table[] = {
 	{ OPT_SALVAGE, "salvage", 0, "", "keep damaged files, with zeros for what is lost" },
 
 	CLI_OTHER_GROUP("Messages"),
+	CLI_JSON_OPTION,
 	{ OPT_MACHINE, "", 'C', "#", "progress lines for machines on this descriptor" },
 	CLI_COMMON_OPTIONS,
 	{ OPT_HELP, "help", 'h', "[all]", "show this help; all: describe every option" },
@@ -167,6 +168,8 @@ static int take_option(struct cli_parse *p, struct fsck_options *o)
 		r = take_other(p, o);
 	if (!r)
 		r = erofs_cli_engine_option(p, &o->engine);
+	if (!r)
+		r = erofs_cli_take_json(p, &o->json);
 	if (!r)
 		r = erofs_cli_common_option(p);
 	return r < 0 ? r : 0;

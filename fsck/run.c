@@ -16,8 +16,11 @@ struct run {
 	uint64_t nid;
 	struct erofs_check_result checked;
 	struct erofs_extract_result extracted;
-	bool extracting;	/* the extraction began */
+	bool checking, extracting;	/* it began */
 	int err;
+	uint64_t started_ns;
+	struct cli_report report;
+	int report_err;
 };
 
 static bool has_too_many_devices(const struct run *r)
@@ -34,16 +37,22 @@ static bool has_too_many_devices(const struct run *r)
 	return r->o->input.devices.count > info.extra_devices;
 }
 
+static bool wants_data(const struct run *r)
+{
+	return r->o->target || r->o->decode || r->o->engine.named;
+}
+
 static int check_image(struct run *r)
 {
 	struct erofs_check_options options = {
 		.size = sizeof(options),
-		.data = !r->o->target && (r->o->decode || r->o->engine.named),
+		.data = !r->o->target && wants_data(r),
 		.digests = r->o->digests,
 		.has_nid = r->has_nid,
 		.nid = r->nid,
 	};
 
+	r->checking = true;
 	return erofs_check(r->img, r->eng, &options, r->diag, &r->checked);
 }
 
@@ -123,7 +132,7 @@ static void tell_result(const struct run *r, int status)
 	if (r->extracting)
 		erofs_cli_note(cli, 'I', "Extracted filesystem successfully");
 	erofs_cli_note(cli, 'I', "No errors found");
-	if (!r->extracting && !r->o->decode && !r->o->engine.named)
+	if (!wants_data(r))
 		erofs_cli_note(cli, 'I', "Data was not decoded: --extract does that");
 }
 
@@ -140,6 +149,26 @@ static int late_usage(const struct run *r)
 			       r->o->input.devices.words[r->o->input.devices.count - 1]);
 }
 
+/* With or without a report, the findings are told. */
+static void tell_findings(struct run *r, struct erofs_diag *diag, int status)
+{
+	struct fsck_facts facts = {
+		.status = status,
+		.wall_ns = erofs_now_ns() - r->started_ns,
+		.data_checked = wants_data(r) && r->checking && (!r->err || r->err == -EUCLEAN),
+		.img = r->img,
+		.eng = r->eng,
+		.engine = &r->o->engine,
+		.checked = r->checking ? &r->checked : NULL,
+		.extracted = r->extracting ? &r->extracted : NULL,
+	};
+
+	if (r->report.file)
+		r->report_err = fsck_write_report(&r->report, diag, &facts);
+	else if (diag)
+		erofs_cli_flush(r->cli, diag);
+}
+
 static int finish(struct run *r)
 {
 	uint64_t start = r->has_nid ? r->nid : 0;
@@ -150,38 +179,52 @@ static int finish(struct run *r)
 		erofs_image_super(r->img, &info);
 		(void)erofs_name_findings(r->img, r->eng, r->diag, r->has_nid ? start : info.root_nid);
 	}
-	erofs_cli_flush(r->cli, r->diag);
-	tell_ratio(r);
 	status = get_status(r);
+	tell_findings(r, r->diag, status);
+	tell_ratio(r);
 	tell_result(r, status);
 	return status;
 }
 
+static int run_all(struct run *r)
+{
+	int status;
+
+	if (erofs_diag_new(erofs_cli_finding, r->cli, &r->diag))
+		return CLI_FSCK_FAILED;
+	status = erofs_cli_engine_new(r->cli, &r->o->engine, CLI_FSCK_USAGE, r->diag, &r->eng);
+	if (status) {
+		status = status < 0 ? CLI_FSCK_FAILED : status;
+		tell_findings(r, NULL, status);
+		return status;
+	}
+	erofs_cli_catch_signals(r->eng);
+	r->err = erofs_cli_open(&r->o->input, false, r->diag, &r->img);
+	status = late_usage(r);
+	if (status) {
+		tell_findings(r, NULL, status);
+		return status;
+	}
+	if (!r->err)
+		do_it(r);
+	return finish(r);
+}
+
 int fsck_run(struct cli *cli, const struct fsck_options *o)
 {
-	uint64_t started = erofs_now_ns();
-	struct run r = { .cli = cli, .o = o };
+	struct run r = { .cli = cli, .o = o, .started_ns = erofs_now_ns() };
 	int status;
 
 	cli->image = o->input.image;
-	if (erofs_diag_new(erofs_cli_finding, cli, &r.diag))
+	if (erofs_report_open(&r.report, cli, &o->json, &o->input))
 		return CLI_FSCK_FAILED;
-	status = erofs_cli_engine_new(cli, &o->engine, CLI_FSCK_USAGE, r.diag, &r.eng);
-	if (status) {
-		erofs_diag_free(r.diag);
-		return status < 0 ? CLI_FSCK_FAILED : status;
-	}
-	erofs_cli_catch_signals(r.eng);
-	r.err = erofs_cli_open(&o->input, false, r.diag, &r.img);
-	status = late_usage(&r);
-	if (!status) {
-		if (!r.err)
-			do_it(&r);
-		status = finish(&r);
-	}
-	if (o->engine.stats)
-		erofs_cli_print_stats(cli, r.eng, &o->engine, erofs_now_ns() - started);
+	status = run_all(&r);
+	if (o->engine.stats && r.eng)
+		erofs_cli_print_stats(cli, r.eng, &o->engine, erofs_now_ns() - r.started_ns);
 	erofs_cli_catch_signals(NULL);
+	erofs_report_close(&r.report);
+	if (r.report_err || (erofs_report_is_stdout(&o->json) && erofs_cli_close_stdout(cli)))
+		status |= CLI_FSCK_FAILED;
 	erofs_close(r.img);
 	erofs_engine_free(r.eng);
 	erofs_diag_free(r.diag);

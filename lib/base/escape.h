@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /**
  * erofs_escape_name() - escape one name or path
@@ -19,5 +20,11 @@ size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size);
 
 /** erofs_is_utf8() - is all of it valid UTF-8 (no overlong forms, no surrogates)? */
 bool erofs_is_utf8(const void *text, size_t len);
+
+/* The character at @text, @left > 0 bytes. Its length, 0: no valid UTF-8 (then one byte is wrong). */
+size_t erofs_utf8_decode(const char *text, size_t left, uint32_t *ret_point);
+
+/* Could it drive a terminal or break a line: C0, DEL, C1, line separators, direction marks? */
+bool erofs_utf8_is_control(uint32_t point);
 
 #endif

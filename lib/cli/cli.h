@@ -24,6 +24,9 @@
 #define CLI_FSCK_USAGE 16
 #define CLI_FSCK_CANCELLED 32
 
+struct cli_json;
+struct cli_report;
+
 struct cli {
 	const char *tool;	/* "fsck.erofs" */
 	const char *image;	/* named in messages, NULL: not yet known */
@@ -32,6 +35,7 @@ struct cli {
 	bool has_machine_fd;	/* -C: lines for machines on machine_fd */
 	int machine_fd;
 	bool colour;
+	struct cli_report *report;	/* hears messages and findings too; NULL: there is none */
 };
 
 void erofs_cli_init(struct cli *cli, const char *tool);
@@ -168,6 +172,18 @@ struct cli_engine {
 	bool named;		/* an engine option was given, not only a variable */
 };
 
+/* --json, which is described in report.h. */
+struct cli_json_option {
+	bool wanted;
+	const char *path;	/* NULL, "-": standard output */
+};
+
+#define CLI_JSON_OPTION \
+	{ CLI_JSON, "json", 0, "[FILE]", "report as one JSON object to stdout (instead of text) or FILE" }
+
+/* 1 it was --json, 0 it was not, negative: usage error was reported. */
+int erofs_cli_take_json(struct cli_parse *p, struct cli_json_option *o);
+
 /* Take an engine option. 1 it was one, 0 it was not, negative: usage error was reported. */
 int erofs_cli_engine_option(struct cli_parse *p, struct cli_engine *e);
 /* Ids of the options that the functions here know. */
@@ -175,6 +191,7 @@ enum {
 	CLI_PATH = 800, CLI_NID, CLI_OFFSET, CLI_DEVICE, CLI_NO_SBCRC, CLI_SPOOL,
 	CLI_WORKERS = 900, CLI_RESERVED_PAGES, CLI_MAX_MEMORY, CLI_STATS, CLI_PAGE_POLICY,
 	CLI_LEVEL, CLI_QUIET, CLI_VERBOSE, CLI_PROGRESS, CLI_NO_PROGRESS,
+	CLI_JSON,
 };
 /* The rows of an option table for these. */
 #define CLI_INPUT_OPTIONS \
@@ -249,5 +266,11 @@ void erofs_cli_progress_stop(struct cli_progress *progress);
 /* Print what the engine did, the way that --stats asks for. @wall_ns: of the whole run */
 void erofs_cli_print_stats(const struct cli *cli, struct erofs_engine *eng, const struct cli_engine *e,
 			   uint64_t wall_ns);
+
+/* The same in JSON: the object "engine". */
+void erofs_cli_json_engine(struct cli_json *j, struct erofs_engine *eng, const struct cli_engine *e,
+			   uint64_t wall_ns);
+/* The object "times": wall, user and system, in ns. */
+void erofs_cli_json_times(struct cli_json *j, uint64_t wall_ns);
 
 #endif

@@ -71,6 +71,16 @@ int erofs_cli_common_option(struct cli_parse *p)
 	}
 }
 
+int erofs_cli_take_json(struct cli_parse *p, struct cli_json_option *o)
+{
+	if (p->opt->id != CLI_JSON)
+		return 0;
+	if (p->arg && !*p->arg)
+		return erofs_cli_bad_value(p, "the name of a file");
+	*o = (struct cli_json_option){ .wanted = true, .path = p->arg };
+	return 1;
+}
+
 int erofs_cli_engine_new(const struct cli *cli, const struct cli_engine *e, int usage_status,
 			 struct erofs_diag *diag, struct erofs_engine **ret_eng)
 {

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 
 #define BASELINE_MAX 65536	/* bytes of a file that --stats=json wrote; it has about 2000 */
 
@@ -173,49 +174,122 @@ static void print_totals(const struct cli *cli, const struct erofs_stats *s, con
 
 /* ---- for machines ---- */
 
-static void json_latency(const char *name, const struct erofs_latency *l)
+static void json_latency(struct cli_json *j, const char *name, const struct erofs_latency *l)
 {
-	fprintf(stderr, "  \"%s\": {\"count\": %" PRIu64 ", \"total\": %" PRIu64 ", \"average\": %.1f, "
-		"\"median\": %" PRIu64 ", \"min\": %" PRIu64 ", \"max\": %" PRIu64 ", \"deviation\": %.1f, "
-		"\"p99\": %" PRIu64 "},\n", name, l->count, l->total, l->average, l->median, l->min, l->max,
-		l->deviation, l->p99);
+	erofs_json_object(j, name);
+	erofs_json_unsigned(j, "count", l->count);
+	erofs_json_unsigned(j, "total", l->total);
+	erofs_json_real(j, "average", l->average);
+	erofs_json_unsigned(j, "median", l->median);
+	erofs_json_unsigned(j, "min", l->min);
+	erofs_json_unsigned(j, "max", l->max);
+	erofs_json_real(j, "deviation", l->deviation);
+	erofs_json_unsigned(j, "p99", l->p99);
+	erofs_json_end(j);
 }
 
-static void json_pages(const struct erofs_stats *s)
+static void json_run_delay(struct cli_json *j, const struct erofs_stats *s)
 {
+	if (!s->has_run_delay) {
+		erofs_json_null(j, "run_delay_ns");
+		return;
+	}
+	erofs_json_object(j, "run_delay_ns");
+	erofs_json_unsigned(j, "count", s->run_delay.count);
+	erofs_json_unsigned(j, "total", s->run_delay.total);
+	erofs_json_real(j, "average", s->run_delay.average);
+	erofs_json_end(j);
+}
+
+static void json_pages(struct cli_json *j, const struct erofs_stats *s)
+{
+	static const char *const names[] = { "pages_pagepool_ns", "pages_reserved_ns", "pages_system_ns",
+					     "pages_failed_ns" };
 	unsigned int i;
 
-	for (i = 0; i < 4; i++)
-		fprintf(stderr, "  \"pages_%s_ns\": {\"count\": %" PRIu64 ", \"total\": %" PRIu64 ", \"max\": %"
-			PRIu64 "},\n", page_rows[i], s->pages[i].count, s->pages[i].total_ns,
-			s->pages[i].max_ns);
-	fprintf(stderr, "  \"reserved\": {\"pages\": %u, \"lowest\": %u, \"final\": %u, \"refills\": %" PRIu64
-		", \"locked\": %s},\n", s->reserved_pages, s->lowest_reserved, s->final_reserved, s->refills,
-		s->locked ? "true" : "false");
+	for (i = 0; i < 4; i++) {
+		erofs_json_object(j, names[i]);
+		erofs_json_unsigned(j, "count", s->pages[i].count);
+		erofs_json_unsigned(j, "total", s->pages[i].total_ns);
+		erofs_json_unsigned(j, "max", s->pages[i].max_ns);
+		erofs_json_end(j);
+	}
+	erofs_json_object(j, "reserved");
+	erofs_json_unsigned(j, "pages", s->reserved_pages);
+	erofs_json_unsigned(j, "lowest", s->lowest_reserved);
+	erofs_json_unsigned(j, "final", s->final_reserved);
+	erofs_json_unsigned(j, "refills", s->refills);
+	erofs_json_bool(j, "locked", s->locked);
+	erofs_json_end(j);
+}
+
+static void json_times(struct cli_json *j, const struct totals *t)
+{
+	erofs_json_unsigned(j, "wall_ns", t->wall_ns);
+	erofs_json_unsigned(j, "user_ns", t->user_ns);
+	erofs_json_unsigned(j, "system_ns", t->system_ns);
+}
+
+static void json_totals(struct cli_json *j, const struct erofs_stats *s, const struct totals *t)
+{
+	erofs_json_unsigned(j, "batches", s->batches);
+	erofs_json_unsigned(j, "stolen", s->stolen);
+	erofs_json_unsigned(j, "inline", s->inlined);
+	erofs_json_unsigned(j, "retired", s->retired);
+	erofs_json_unsigned(j, "pclusters", s->pclusters);
+	erofs_json_unsigned(j, "bytes_in", s->bytes_in);
+	erofs_json_unsigned(j, "bytes_out", s->bytes_out);
+	erofs_json_unsigned(j, "cache_hits", s->cache_hits);
+	erofs_json_unsigned(j, "cache_fills", s->cache_misses);
+	erofs_json_unsigned(j, "max_memory", s->max_memory);
+	erofs_json_unsigned(j, "peak_in_flight", s->peak_bytes);
+	erofs_json_unsigned(j, "peak_resident", (uint64_t)t->rss_kib << 10);
+	json_times(j, t);
+}
+
+static void json_engine(struct cli_json *j, const struct erofs_stats *s, const char *asked,
+			const struct totals *t)
+{
+	erofs_json_object(j, "engine");
+	erofs_json_unsigned(j, "workers", s->workers);
+	erofs_json_text(j, "mode", s->mode);
+	erofs_json_text(j, "asked", asked ? asked : "auto");
+	erofs_json_text(j, "policy", s->policy);
+	json_latency(j, "wake_ns", &s->wake);
+	json_run_delay(j, s);
+	json_latency(j, "queue_ns", &s->queue);
+	json_pages(j, s);
+	json_totals(j, s, t);
+	erofs_json_end(j);
+}
+
+void erofs_cli_json_engine(struct cli_json *j, struct erofs_engine *eng, const struct cli_engine *e,
+			   uint64_t wall_ns)
+{
+	struct totals totals = take_totals(wall_ns);
+	struct erofs_stats s;
+
+	erofs_engine_stats(eng, &s);
+	json_engine(j, &s, e->workers, &totals);
+}
+
+void erofs_cli_json_times(struct cli_json *j, uint64_t wall_ns)
+{
+	struct totals totals = take_totals(wall_ns);
+
+	erofs_json_object(j, "times");
+	json_times(j, &totals);
+	erofs_json_end(j);
 }
 
 static void print_json(const struct erofs_stats *s, const char *asked, const struct totals *t)
 {
-	fprintf(stderr, "{\"engine\": {\n  \"workers\": %u, \"mode\": \"%s\", \"asked\": \"%s\", "
-		"\"policy\": \"%s\",\n", s->workers, s->mode, asked ? asked : "auto", s->policy);
-	json_latency("wake_ns", &s->wake);
-	if (s->has_run_delay)
-		fprintf(stderr, "  \"run_delay_ns\": {\"count\": %" PRIu64 ", \"total\": %" PRIu64
-			", \"average\": %.1f},\n", s->run_delay.count, s->run_delay.total,
-			s->run_delay.average);
-	else
-		fputs("  \"run_delay_ns\": null,\n", stderr);
-	json_latency("queue_ns", &s->queue);
-	json_pages(s);
-	fprintf(stderr, "  \"batches\": %" PRIu64 ", \"stolen\": %" PRIu64 ", \"inline\": %" PRIu64
-		", \"retired\": %u,\n"
-		"  \"pclusters\": %" PRIu64 ", \"bytes_in\": %" PRIu64 ", \"bytes_out\": %" PRIu64 ",\n"
-		"  \"cache_hits\": %" PRIu64 ", \"cache_fills\": %" PRIu64 ",\n"
-		"  \"max_memory\": %" PRIu64 ", \"peak_in_flight\": %" PRIu64 ", \"peak_resident\": %" PRIu64
-		",\n  \"wall_ns\": %" PRIu64 ", \"user_ns\": %" PRIu64 ", \"system_ns\": %" PRIu64 "\n}}\n",
-		s->batches, s->stolen, s->inlined, s->retired, s->pclusters, s->bytes_in, s->bytes_out, s->cache_hits,
-		s->cache_misses, s->max_memory, s->peak_bytes, (uint64_t)t->rss_kib << 10, t->wall_ns,
-		t->user_ns, t->system_ns);
+	struct cli_json j;
+
+	erofs_json_init(&j, stderr, 1u << 2);
+	erofs_json_object(&j, NULL);
+	json_engine(&j, s, asked, t);
+	erofs_json_end(&j);
 }
 
 void erofs_cli_print_stats(const struct cli *cli, struct erofs_engine *eng, const struct cli_engine *e,

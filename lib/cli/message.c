@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/escape.h"
 #include "cli/cli.h"
+#include "cli/report.h"
 
 void erofs_cli_init(struct cli *cli, const char *tool)
 {
@@ -52,26 +53,31 @@ static void print(const struct cli *cli, char letter, const char *image, const c
 	fflush(stderr);
 }
 
-__attribute__((format(printf, 4, 0)))
-static void print_formatted(const struct cli *cli, char letter, const char *image, const char *fmt, va_list ap)
+/* Print at a level that shows it; a report hears it at any. */
+__attribute__((format(printf, 5, 0)))
+static void print_formatted(const struct cli *cli, char letter, const char *image, bool shown,
+			    const char *fmt, va_list ap)
 {
 	auto_free char *text = NULL;
 
+	if (!shown && !cli->report)
+		return;
 	if (vasprintf(&text, fmt, ap) < 0) {
 		text = NULL;
 		return;
 	}
-	print(cli, letter, image, text);
+	if (cli->report)
+		erofs_report_hear(cli->report, letter, text);
+	if (shown)
+		print(cli, letter, image, text);
 }
 
 void erofs_cli_say(const struct cli *cli, char letter, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (cli->level < level_of(letter))
-		return;
 	va_start(ap, fmt);
-	print_formatted(cli, letter, cli->image, fmt, ap);
+	print_formatted(cli, letter, cli->image, cli->level >= level_of(letter), fmt, ap);
 	va_end(ap);
 }
 
@@ -80,7 +86,7 @@ void erofs_cli_say_plain(const struct cli *cli, char letter, const char *fmt, ..
 	va_list ap;
 
 	va_start(ap, fmt);
-	print_formatted(cli, letter, NULL, fmt, ap);
+	print_formatted(cli, letter, NULL, true, fmt, ap);
 	va_end(ap);
 }
 
@@ -88,10 +94,8 @@ void erofs_cli_note(const struct cli *cli, char letter, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (cli->level < level_of(letter))
-		return;
 	va_start(ap, fmt);
-	print_formatted(cli, letter, NULL, fmt, ap);
+	print_formatted(cli, letter, NULL, cli->level >= level_of(letter), fmt, ap);
 	va_end(ap);
 }
 
@@ -100,7 +104,7 @@ int erofs_cli_usage(const struct cli *cli, int status, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print_formatted(cli, 'E', NULL, fmt, ap);
+	print_formatted(cli, 'E', NULL, true, fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "Try '%s --help' for more information.\n", cli->tool);
 	return status;
@@ -114,6 +118,8 @@ void erofs_cli_finding(void *priv, const struct erofs_finding *f)
 	size_t len;
 	char *text;
 
+	if (cli->report)
+		erofs_report_finding(cli->report, f);
 	if (cli->level < level_of(letters[f->severity]))
 		return;
 	len = erofs_diag_format(f, small, sizeof(small));

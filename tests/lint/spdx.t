@@ -20,7 +20,7 @@ wrong=$(echo "$files" | while IFS= read -r file; do
 	*) wanted=$rest ;;
 	esac
 	test -f "$file" || continue
-	head -n 2 "$file" | grep -aq "$wanted\$\|$wanted \*/\$\|$wanted -->\$" || echo "$file"
+	head -n 2 "$file" | grep -aq "$wanted\$\|$wanted \*/\$\|$wanted -->\$\|$wanted\",\$" || echo "$file"
 done)
 is "$wrong" "" "each file begins with its SPDX line"
 for licence in GPL-2.0-or-later MIT; do
