@@ -138,22 +138,36 @@ void erofs_walk_forget_subs(struct walk *w, struct walk_dir *dir)
 
 /* ---- strays ---- */
 
+/* What was not looked at for want of memory is not "not there": the walk ends. */
+static int no_memory(struct walk *w)
+{
+	erofs_diag_fail(w->diag, -ENOMEM, AT_NOWHERE, "no memory to walk the tree");
+	atomic_store(&w->state->out_of_memory, true);
+	erofs_job_cancel(w->job);
+	return -ENOMEM;
+}
+
+/* false: there are too many. */
 static bool put_aside(struct walk *w, struct walk_dir *dir, const struct dirent_view *de,
 		      const struct erofs_inode *ino)
 {
 	struct stray *s = calloc(1, sizeof(*s));
 	bool kept = false;
 
-	if (!s)
-		return false;
-	s->path = erofs_walk_path(dir, de->name, de->len);
+	if (s)
+		s->path = erofs_walk_path(dir, de->name, de->len);
+	if (!s || !s->path) {
+		free_stray(s);
+		no_memory(w);
+		return true;
+	}
 	s->dir = dir;
 	s->ino = *ino;
 	s->off = de->off;
 	s->len = de->len;
 	memcpy(s->name, de->name, de->len);
 	pthread_mutex_lock(&w->state->lock);
-	if (s->path && w->state->nstrays < WALK_MAX_STRAYS) {
+	if (w->state->nstrays < WALK_MAX_STRAYS) {
 		erofs_walk_keep_open(dir);
 		s->next = w->state->strays;
 		w->state->strays = s;
@@ -197,7 +211,7 @@ static bool is_wanted(const struct dirent_view *de, const struct wanted *want)
 	return !dots && !de->bad_name && de->nid == want->nid;
 }
 
-/* Search a block of a directory; a block that cannot be read holds nothing. 0 found, -ENODATA, -ENOMEM. */
+/* Search a block; one that cannot be read holds nothing. 0 found, -ENODATA, -ENOMEM (reported). */
 static int search_block(struct walk *w, struct lane *lane, const struct erofs_inode *ino, uint64_t blk,
 			const struct wanted *want, struct dirent_view *ret_de)
 {
@@ -205,12 +219,15 @@ static int search_block(struct walk *w, struct lane *lane, const struct erofs_in
 	size_t valid = (size_t)min_u64(ino->img->blksz, ino->size - off);
 	auto_free uint8_t *block = malloc(valid);
 	struct dirblk db;
+	int err;
 
 	if (!block)
-		return -ENOMEM;
-	if (erofs_lane_read(lane, ino, off, block, valid) ||
-	    erofs_dirblk_open(&db, ino->nid, off, block, valid, w->diag))
-		return -ENODATA;
+		return no_memory(w);
+	err = erofs_lane_read(lane, ino, off, block, valid);
+	if (!err)
+		err = erofs_dirblk_open(&db, ino->nid, off, block, valid, w->diag);
+	if (err)
+		return err == -ENOMEM ? no_memory(w) : -ENODATA;
 	while (erofs_dirblk_next(&db, ret_de) > 0)
 		if (is_wanted(ret_de, want))
 			return 0;
@@ -263,8 +280,8 @@ static bool was_entered(struct walk *w, struct lane *lane, const struct erofs_in
 			return true;
 		if (erofs_walk_find_parent(w, lane, &at, &parent) || parent == nid)
 			return false;
-		if (!has_child(w, lane, parent, nid, &at))
-			return !w->state->blocks_left;	/* not known: rather once too few than too often */
+		if (!has_child(w, lane, parent, nid, &at))	/* not known: rather once too few than too often */
+			return !w->state->blocks_left || atomic_load(&w->state->out_of_memory);
 	}
 	return true;
 }
@@ -278,7 +295,7 @@ bool erofs_walk_note_stray(struct walk *w, uint64_t nid)
 	if (!st->entered)
 		st->entered = malloc(WALK_MAX_STRAYS * sizeof(*st->entered));
 	if (!st->entered) {
-		atomic_store(&st->out_of_memory, true);
+		no_memory(w);
 		return false;
 	}
 	st->entered[st->nentered++] = nid;
@@ -317,13 +334,17 @@ bool erofs_walk_may_enter(struct walk *w, struct lane *lane, struct walk_dir *di
 			  const struct dirent_view *de, const struct erofs_inode *ino)
 {
 	uint64_t parent;
+	int err;
 
 	if (dir->depth + 1 >= WALK_MAX_DEPTH) {
 		erofs_diag_damage(w->diag, DIR_DEPTH, AT(dir->ino.nid, de->off),
 				  "directories are nested deeper than %u levels", WALK_MAX_DEPTH);
 		return false;
 	}
-	if (erofs_walk_find_parent(w, lane, ino, &parent) || parent != dir->ino.nid) {
+	err = erofs_walk_find_parent(w, lane, ino, &parent);
+	if (err == -ENOMEM)
+		return false;
+	if (err || parent != dir->ino.nid) {
 		if (!put_aside(w, dir, de, ino))
 			erofs_diag_damage(w->diag, DIR_PARENTS, AT(dir->ino.nid, de->off),
 					  "too many directories do not name their parent");

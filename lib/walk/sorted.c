@@ -155,6 +155,8 @@ static bool mark(struct sorted *s, struct walk_dir *dir, const struct erofs_inod
 
 	if (!err && parent == dir->ino.nid)
 		return erofs_walk_mark_sub(&s->walk, dir, ino->nid);
+	if (err == -ENOMEM)
+		return false;
 	if (++s->strays > WALK_MAX_STRAYS || (!err && parent != ino->nid && has_child(s, parent, ino->nid)))
 		return false;
 	return erofs_walk_note_stray(&s->walk, ino->nid);
