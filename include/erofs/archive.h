@@ -8,10 +8,9 @@
 
 #include <erofs/engine.h>
 #include <erofs/image.h>
+#include <erofs/select.h>
 
 EROFS_BEGIN_DECLS
-
-struct erofs_select;
 
 /* Takes @len bytes of the stream. 0, negative errno: the run ends with it. Called by the caller's thread. */
 typedef int (*erofs_write_fn)(void *arg, const void *data, size_t len);

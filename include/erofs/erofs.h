@@ -11,6 +11,7 @@
 #include <erofs/image.h>
 #include <erofs/inode.h>
 #include <erofs/list.h>
+#include <erofs/select.h>
 #include <erofs/stats.h>
 #include <erofs/version.h>
 

@@ -6,6 +6,7 @@
 #include <erofs/engine.h>
 #include <erofs/image.h>
 #include <erofs/inode.h>
+#include <erofs/select.h>
 
 EROFS_BEGIN_DECLS
 
@@ -15,6 +16,7 @@ struct erofs_list_options {
 	int has_nid;			/* 0: the root directory */
 	int one_level;			/* only the entries of the start itself */
 	int stat;			/* load inodes: @stat and @target of the names are set */
+	const struct erofs_select *select;	/* what is handed out, NULL: everything */
 };
 
 struct erofs_name {

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "walk/seen.h"
+#include "walk/select_priv.h"
 #include "walk/walk_priv.h"
 
 #define LIST_MAX_DEPTH 2048	/* what PATH_MAX allows; a level keeps up to 64 KiB of its directory */
@@ -20,6 +21,7 @@ struct list_level {
 	struct erofs_dir *dir;
 	size_t path_len;	/* of the directory's path, with its slash */
 	bool disordered;	/* reported */
+	bool selected;		/* with all below it */
 	size_t prev_len;	/* of the name before, 0: none yet */
 	char prev[256];
 };
@@ -65,9 +67,9 @@ static void note(struct list *l, int err)
 }
 
 /* Takes @ino, also if it fails. */
-static int push_level(struct list *l, struct erofs_inode *ino, size_t path_len)
+static int push_level(struct list *l, struct erofs_inode *ino, size_t path_len, bool selected)
 {
-	struct list_level level = { .ino = ino, .path_len = path_len };
+	struct list_level level = { .ino = ino, .path_len = path_len, .selected = selected };
 	int err;
 
 	if (l->depth == l->room) {
@@ -108,14 +110,14 @@ static int set_path(struct list *l, size_t at, const struct erofs_entry *de)
 }
 
 /* Enter the directory at l->path unless it was before. Takes @ino. 0, -ENOMEM. */
-static int enter(struct list *l, struct erofs_inode *ino, size_t path_len)
+static int enter(struct list *l, struct erofs_inode *ino, size_t path_len, bool selected)
 {
 	uint64_t parent = l->levels[l->depth - 1].ino->nid, nid = ino->nid;
 	int r = erofs_seen_add(&l->seen, nid);
 
 	if (r > 0 && l->depth < LIST_MAX_DEPTH) {
 		l->path[path_len] = '/';
-		return push_level(l, ino, path_len + 1);
+		return push_level(l, ino, path_len + 1, selected);
 	}
 	erofs_inode_close(ino);
 	if (r < 0)
@@ -145,27 +147,31 @@ static int take(struct list *l, const struct erofs_entry *de)
 	struct erofs_name name = { .len = len, .nid = de->nid, .type = de->type };
 	struct erofs_inode *ino = NULL;
 	bool below = !l->o->one_level && (de->type == DIRENT_DIR || de->type == 0);
+	enum select_verdict verdict;
 	struct erofs_stat st;
 	int r = set_path(l, at, de);
 
 	if (r)
 		return r;
 	name.path = l->path;
+	verdict = erofs_select_match(l->o->select, l->path, len, l->levels[l->depth - 1].selected);
+	if (verdict == SELECT_NO || !erofs_select_may_be(verdict, de->type))
+		return 0;
 	if (below || l->o->stat) {
 		r = erofs_inode_open(l->img, de->nid, l->diag, &ino);
 		if (r == -ENOMEM)
 			return r;
 		note(l, r);
 	}
-	if (ino && l->o->stat) {
+	if (ino && l->o->stat && verdict == SELECT_YES) {
 		erofs_inode_stat(ino, &st);
 		name.stat = &st;
 		if (S_ISLNK(st.mode))
 			note(l, read_target(l, ino, &name));
 	}
-	r = l->fn(l->priv, &name);
+	r = verdict == SELECT_YES ? l->fn(l->priv, &name) : 0;
 	if (!r && below && ino && S_ISDIR(ino->mode))
-		return enter(l, ino, len);
+		return enter(l, ino, len, verdict == SELECT_YES);
 	erofs_inode_close(ino);
 	return r;
 }
@@ -232,7 +238,7 @@ int erofs_list(struct erofs_image *img, struct erofs_engine *eng, const struct e
 		erofs_inode_close(ino);
 		return r;
 	}
-	r = push_level(&l, ino, 0);
+	r = push_level(&l, ino, 0, erofs_select_match(options->select, "", 0, false) == SELECT_YES);
 	while (!r && l.depth)
 		r = step(&l);
 	return r ? r : l.err;

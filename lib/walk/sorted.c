@@ -186,12 +186,6 @@ static void note_broken(struct sorted *s, struct walk_dir *dir)
 	atomic_store_explicit(&dir->broken, true, memory_order_relaxed);
 }
 
-static enum select_verdict match(const struct sorted *s, bool inside)
-{
-	(void)inside;
-	return s->sel ? SELECT_NO : SELECT_YES;
-}
-
 /* Have the deepest directory's current block in memory. 0, or an error that was reported. */
 static int load_block(struct sorted *s, struct level *l)
 {
@@ -236,9 +230,9 @@ static int visit(struct sorted *s, struct level *l, const struct dirent_view *de
 
 	if (err)
 		return err;
-	e->verdict = match(s, l->verdict == SELECT_YES);
+	e->verdict = erofs_select_match(s->sel, e->path, e->len, l->verdict == SELECT_YES);
 	e->parent_nid = dir->ino.nid;
-	if (e->verdict == SELECT_NO) {
+	if (e->verdict == SELECT_NO || !erofs_select_may_be(e->verdict, de->type)) {
 		if (de->type == DIRENT_DIR)
 			atomic_fetch_add_explicit(&dir->subdirs, 1, memory_order_relaxed);
 		return 0;
@@ -302,7 +296,7 @@ static int begin(struct sorted *s)
 	s->started = true;
 	s->found.ino = s->start;
 	s->found.parent_nid = s->start.nid;
-	s->found.verdict = match(s, false);
+	s->found.verdict = erofs_select_match(s->sel, "", 0, false);
 	if (err || s->found.verdict == SELECT_NO || !S_ISDIR(s->start.mode))
 		return err ? err : s->found.verdict == SELECT_YES;
 	err = push_level(s, &s->start, "", 0, s->found.verdict);

@@ -12,18 +12,10 @@
 #ifndef EROFS_SORTED_PRIV_H
 #define EROFS_SORTED_PRIV_H
 
+#include "walk/select_priv.h"
 #include "walk/walk_priv.h"
 
 #define SORTED_MAX_PATH (UINT32_C(1) << 20)	/* bytes; PATH_MAX is 4096 */
-
-struct erofs_select;
-
-/* Declared by the selection once that is here. */
-enum select_verdict {
-	SELECT_NO,
-	SELECT_PARENT,
-	SELECT_YES,
-};
 
 struct sorted_entry {
 	const char *path;	/* relative to the start, no slash in front, terminated; "" is the start */
