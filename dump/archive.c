@@ -18,7 +18,8 @@ int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_i
 		   struct erofs_engine *eng, struct erofs_diag *diag)
 {
 	struct erofs_tar_options options = { .size = sizeof(options), .name = start_name(o),
-					     .strip_components = o->strip_components };
+					     .select = o->select.select,
+					     .strip_components = o->select.strip_components };
 	struct cli_progress *progress;
 	struct cli_output out;
 	int found, err, closed;
@@ -37,6 +38,8 @@ int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_i
 	erofs_cli_progress_stop(progress);
 	erofs_cli_catch_signals(NULL);
 	closed = erofs_cli_output_close(cli, &out, !err || err == -EUCLEAN);
+	if ((!err || err == -EUCLEAN) && erofs_cli_select_unmatched(cli, &o->select))
+		err = -EUCLEAN;
 	/* damage means that the rest is there; all else that the archive is not */
 	return err == -EUCLEAN && !closed ? err : err || closed ? -EIO : 0;
 }

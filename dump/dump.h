@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/report.h"
+#include "cli/tree_options.h"
 
 #define DUMP_PARTLY 1		/* answered, negatively or in part (cli.md 3) */
 #define DUMP_TROUBLE 2
@@ -17,7 +18,10 @@ struct dump_options {
 	bool super, statistics, extents, list, cat, udev;	/* actions */
 	bool to_tar;
 	const char *tar_file;		/* NULL: standard output, "-": even if it is a terminal */
-	unsigned int strip_components;
+	bool extract;
+	const char *target;		/* NULL: EXTRACT_DEFAULT, which must be new or empty */
+	struct cli_select select;
+	struct cli_extract how;
 	bool recursive, details, print0;	/* with --ls */
 	struct cli_engine engine;
 	struct cli_json_option json;
@@ -49,6 +53,12 @@ int dump_print_contents(const struct erofs_inode *ino, struct erofs_diag *diag);
  */
 int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_image *img,
 		   struct erofs_engine *eng, struct erofs_diag *diag);
+/*
+ * Write the tree into a folder. 0; -EUCLEAN: some of it is not there (all reported); -EIO: nothing is;
+ * -ECANCELED.
+ */
+int dump_extract(struct cli *cli, const struct dump_options *o, struct erofs_image *img,
+		 struct erofs_engine *eng, struct erofs_diag *diag);
 /* "rwsr-xr-x" */
 void dump_format_mode(uint32_t mode, char text[10]);
 

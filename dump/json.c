@@ -67,7 +67,8 @@ static int put_entry(void *priv, const struct erofs_name *name)
 static int list_names(const struct dump_facts *f, struct names *n, struct erofs_diag *diag)
 {
 	struct erofs_list_options options = { .size = sizeof(options), .nid = f->st.nid, .has_nid = 1,
-					      .one_level = !f->o->recursive, .stat = f->o->details };
+					      .one_level = !f->o->recursive, .stat = f->o->details,
+					      .select = f->o->select.select };
 
 	n->whole_paths = f->o->recursive;
 	n->start = strcmp(f->path, "/") ? f->path : "";

@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dump.h"
 
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_SUPER, OPT_STATISTICS, OPT_EXTENTS, OPT_LIST, OPT_CAT, OPT_UDEV,
-	OPT_TO_TAR, OPT_STRIP,
+	OPT_TO_TAR, OPT_EXTRACT,
 	OPT_RECURSIVE, OPT_LONG, OPT_PRINT0,
 };
 
@@ -25,8 +26,14 @@ static const struct cli_option table[] = {
 	{ OPT_PRINT0, "print0", 0, "", "with --ls: names only, each ends with NUL" },
 	{ OPT_CAT, "cat", 0, "", "write the contents of --path or --nid to stdout" },
 	{ OPT_TO_TAR, "to-tar", 0, "[FILE]", "write the tree as a pax archive to stdout or FILE" },
-	{ OPT_STRIP, "strip-components", 0, "N", "drop N leading parts of paths in the archive" },
+	{ OPT_EXTRACT, "extract", 0, "[DIR]", "write the tree into DIR (default: erofs-root)" },
 	{ OPT_UDEV, "blkid-udev", 0, "", "show KEY=value lines for udev" },
+
+	CLI_OTHER_GROUP("Selection"),
+	CLI_SELECT_OPTIONS,
+
+	CLI_OTHER_GROUP("Extraction"),
+	CLI_EXTRACT_OPTIONS,
 
 	CLI_OTHER_GROUP("Input"),
 	CLI_INPUT_OPTIONS,
@@ -44,23 +51,13 @@ static const struct cli_option table[] = {
 
 int dump_print_help(const struct cli *cli, bool all)
 {
-	puts("Usage: dump.erofs [OPTIONS] IMAGE\n"
-	     "Look into an EROFS image.");
+	puts("Usage: dump.erofs [OPTIONS] IMAGE [MEMBER...]\n"
+	     "Look into an EROFS image, or take something out. Members: with --extract, --to-tar, --ls.");
 	erofs_cli_print_options(table, all);
 	if (!all)
 		puts("--help=all describes these, with examples: man dump.erofs.");
 	puts("Exit status: 0 all was delivered, 1 not there or only in part, 2 trouble.");
 	return erofs_cli_close_stdout(cli) ? DUMP_TROUBLE : 0;
-}
-
-static int take_strip(const struct cli_parse *p, struct dump_options *o)
-{
-	uint64_t n;
-
-	if (!erofs_cli_number(p->arg, &n) || n > UINT16_MAX)
-		return erofs_cli_bad_value(p, "a number of parts");
-	o->strip_components = (unsigned int)n;
-	return 1;
 }
 
 /* 1 taken, 0 not one of these, negative: reported. */
@@ -77,7 +74,7 @@ static int take_action(const struct cli_parse *p, struct dump_options *o)
 	case OPT_CAT: o->cat = true; return 1;
 	case OPT_UDEV: o->udev = true; return 1;
 	case OPT_TO_TAR: o->to_tar = true; o->tar_file = p->arg; return 1;
-	case OPT_STRIP: return take_strip(p, o);
+	case OPT_EXTRACT: o->extract = true; o->target = p->arg; return 1;
 	case OPT_HELP: o->help = true; return erofs_cli_take_help(p, &o->help_all);
 	case OPT_VERSION: o->version = true; return 1;
 	default: return 0;
@@ -91,6 +88,10 @@ static int take_option(struct cli_parse *p, struct dump_options *o)
 	if (!r)
 		r = erofs_cli_input_option(p, &o->input);
 	if (!r)
+		r = erofs_cli_select_option(p, &o->select);
+	if (!r)
+		r = erofs_cli_extract_option(p, &o->how);
+	if (!r)
 		r = erofs_cli_engine_option(p, &o->engine);
 	if (!r)
 		r = erofs_cli_take_json(p, &o->json);
@@ -99,10 +100,22 @@ static int take_option(struct cli_parse *p, struct dump_options *o)
 	return r < 0 ? r : 0;
 }
 
+/* Actions that read the whole tree go alone. */
+static int check_alone(const struct cli_parse *p, const struct dump_options *o, const char *action)
+{
+	if (o->cat || o->super || o->statistics || o->extents || o->list || o->udev || (o->to_tar && o->extract))
+		return erofs_cli_usage(p->cli, p->usage_status, "%s does not go with other output", action);
+	if (o->recursive || o->details || o->print0)
+		return erofs_cli_usage(p->cli, p->usage_status, "%s does not go with options of --ls", action);
+	return 0;
+}
+
 static int check_archive(const struct cli_parse *p, const struct dump_options *o)
 {
-	if (o->cat || o->super || o->statistics || o->extents || o->list || o->udev)
-		return erofs_cli_usage(p->cli, p->usage_status, "--to-tar does not go with other output");
+	int status = check_alone(p, o, "--to-tar");
+
+	if (status)
+		return status;
 	if (o->tar_file && !*o->tar_file)
 		return erofs_cli_usage(p->cli, p->usage_status, "--to-tar= needs the name of a file");
 	if (!o->tar_file && isatty(STDOUT_FILENO))
@@ -122,14 +135,43 @@ static int check_json(const struct cli_parse *p, const struct dump_options *o)
 			       o->udev ? "--blkid-udev" : o->print0 ? "--print0" : "--to-tar");
 }
 
+static int check_extract(const struct cli_parse *p, const struct dump_options *o)
+{
+	int status = check_alone(p, o, "--extract");
+
+	if (!status && o->target && !*o->target)
+		return erofs_cli_usage(p->cli, p->usage_status, "--extract= needs a folder");
+	return status;
+}
+
+/* Options of actions that were not asked for. */
+static int check_idle(const struct cli_parse *p, const struct dump_options *o)
+{
+	const char *name = erofs_cli_select_named(&o->select);
+
+	if (!o->extract && erofs_cli_extract_needs_target(&o->how))
+		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract",
+				       erofs_cli_extract_needs_target(&o->how));
+	if (o->extract || o->to_tar)
+		return 0;
+	if (o->select.strip_components)
+		return erofs_cli_usage(p->cli, p->usage_status, "--strip-components needs --extract or --to-tar");
+	if (name && !o->list)
+		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract, --to-tar or --ls", name);
+	return 0;
+}
+
 static int check_together(const struct cli_parse *p, const struct dump_options *o)
 {
 	bool target = o->input.path || o->input.has_nid;
+	int status = check_idle(p, o);
 
+	if (status)
+		return status;
 	if (o->to_tar)
 		return check_archive(p, o);
-	if (o->strip_components)
-		return erofs_cli_usage(p->cli, p->usage_status, "--strip-components needs --to-tar");
+	if (o->extract)
+		return check_extract(p, o);
 	if (o->cat && (o->super || o->statistics || o->extents || o->list || o->udev))
 		return erofs_cli_usage(p->cli, p->usage_status, "--cat does not go with other output");
 	if (!o->list && (o->recursive || o->details || o->print0))
@@ -141,17 +183,38 @@ static int check_together(const struct cli_parse *p, const struct dump_options *
 	return 0;
 }
 
+/* "--extract DIR IMAGE": optional arguments follow an equals sign only. */
+static int check_mistake(const struct cli_parse *p, const struct dump_options *o)
+{
+	struct stat st;
+
+	if (!o->extract || o->target || o->select.members.count != 1 || stat(o->input.image, &st) ||
+	    !S_ISDIR(st.st_mode) || stat(o->select.members.words[0], &st))
+		return 0;
+	return erofs_cli_usage(p->cli, p->usage_status, "%s is a directory, no image (did you mean --extract=%s?)",
+			       o->input.image, o->input.image);
+}
+
 static int take_operands(int argc, char **argv, const struct cli_parse *p, struct dump_options *o)
 {
 	int at = p->operand;
 
 	if (at == argc)
 		return erofs_cli_usage(p->cli, p->usage_status, "missing argument: IMAGE");
-	if (argc - at > 1)
+	if (argc - at > 1 && !o->extract && !o->to_tar && !o->list)
 		return erofs_cli_usage(p->cli, p->usage_status, "unexpected argument: %s", argv[at + 1]);
 	o->input.image = argv[at];
-	at = check_json(p, o);
-	return at ? at : check_together(p, o);
+	while (++at < argc)
+		if (erofs_cli_append(&o->select.members, argv[at]) < 0)
+			return DUMP_TROUBLE;
+	/* what is chosen may lie anywhere */
+	o->recursive |= o->list && (o->select.members.count || erofs_cli_select_named(&o->select));
+	at = check_mistake(p, o);
+	if (!at)
+		at = check_json(p, o);
+	if (!at)
+		at = check_together(p, o);
+	return !at && erofs_cli_select_make(p->cli, &o->select, p->usage_status) ? DUMP_TROUBLE : at;
 }
 
 int dump_parse_options(int argc, char **argv, struct cli *cli, struct dump_options *ret)
@@ -160,6 +223,7 @@ int dump_parse_options(int argc, char **argv, struct cli *cli, struct dump_optio
 	int r, err;
 
 	*ret = (struct dump_options){ 0 };
+	erofs_cli_extract_init(&ret->how);
 	err = erofs_cli_parse_begin(&p, cli, table, DUMP_TROUBLE);
 	if (err)
 		return DUMP_TROUBLE;
@@ -176,4 +240,6 @@ int dump_parse_options(int argc, char **argv, struct cli *cli, struct dump_optio
 void dump_free_options(struct dump_options *o)
 {
 	erofs_cli_input_fini(&o->input);
+	erofs_cli_select_fini(&o->select);
+	erofs_cli_extract_fini(&o->how);
 }

@@ -93,7 +93,8 @@ int dump_print_list(struct erofs_image *img, struct erofs_engine *eng, const str
 		    uint64_t nid, const char *path, struct erofs_diag *diag)
 {
 	struct erofs_list_options options = { .size = sizeof(options), .nid = nid, .has_nid = 1,
-					      .one_level = !o->recursive, .stat = o->details };
+					      .one_level = !o->recursive, .stat = o->details,
+					      .select = o->select.select };
 	struct listing l = { .o = o, .terminal = isatty(STDOUT_FILENO) };
 
 	if (o->recursive)

@@ -25,12 +25,12 @@ struct run {
 
 static bool needs_inode(const struct dump_options *o)
 {
-	return !o->to_tar && (o->input.path || o->input.has_nid || o->list);
+	return !o->to_tar && !o->extract && (o->input.path || o->input.has_nid || o->list);
 }
 
 static bool needs_super_only(const struct dump_options *o)
 {
-	return !o->statistics && !o->to_tar && !needs_inode(o);
+	return !o->statistics && !o->to_tar && !o->extract && !needs_inode(o);
 }
 
 /* A path without empty parts, "." and "..", as people expect to see it. NULL: no memory. */
@@ -143,7 +143,11 @@ static int tell_inode(struct run *r)
 
 	if (!err && r->text)
 		err = print_inode(r);
-	return r->report.file && r->path ? look(r, err) : err;
+	if (r->report.file && r->path)
+		err = look(r, err);
+	if (r->o->list && !err && erofs_cli_select_unmatched(r->cli, &r->o->select))
+		err = -ENOENT;
+	return err;
 }
 
 static int print_statistics(struct run *r)
@@ -175,6 +179,8 @@ static int print_all(struct run *r)
 		erofs_cli_say(r->cli, 'W', "wrong superblock checksum: what follows may not be so");
 	if (o->to_tar)
 		return dump_write_tar(r->cli, o, r->img, r->eng, r->diag);
+	if (o->extract)
+		return dump_extract(r->cli, o, r->img, r->eng, r->diag);
 	if (o->udev)
 		dump_print_udev(&info);
 	r->facts.has_super = o->super || nothing;

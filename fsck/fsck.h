@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/report.h"
+#include "cli/tree_options.h"
 
 struct fsck_options {
 	struct cli_input input;
@@ -15,8 +16,7 @@ struct fsck_options {
 	bool decode;			/* --extract without a folder */
 	const char *target;		/* --extract=DIR */
 	bool digests;
-	struct cli_list xattr_include, xattr_exclude;
-	struct erofs_extract_options extract;
+	struct cli_extract extract;
 	struct cli_engine engine;
 	struct cli_json_option json;
 };

@@ -2,18 +2,12 @@
 /* The command line of fsck.erofs (cli.md 5). */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fsck.h"
 
 enum {
-	OPT_HELP = 1, OPT_VERSION, OPT_EXTRACT, OPT_RATIO, OPT_NOTHING, OPT_MACHINE, OPT_XATTRS,
-	OPT_NO_XATTRS, OPT_DIGEST, OPT_FORCE,
-	OPT_OVERWRITE, OPT_PRESERVE, OPT_PRESERVE_OWNER, OPT_PRESERVE_PERMS, OPT_NO_PRESERVE,
-	OPT_NO_PRESERVE_OWNER, OPT_NO_PRESERVE_PERMS, OPT_NO_TIMES, OPT_STRICT, OPT_FAIL_FAST, OPT_SPARSE,
-	OPT_MKDIR_PARENTS, OPT_SAFE_WRITES, OPT_FSYNC, OPT_XATTRS_INCLUDE, OPT_XATTRS_EXCLUDE,
-	OPT_SALVAGE,
+	OPT_HELP = 1, OPT_VERSION, OPT_EXTRACT, OPT_RATIO, OPT_NOTHING, OPT_MACHINE, OPT_DIGEST,
 };
 
 /* A group of options is a block of rows: new ones go to the end of theirs. */
@@ -36,26 +30,7 @@ static const struct cli_option table[] = {
 	CLI_ENGINE_OPTIONS,
 
 	CLI_OTHER_GROUP("Extraction"),
-	{ OPT_FORCE, "force", 0, "", "allow / as the target" },
-	{ OPT_OVERWRITE, "overwrite", 0, "", "replace what stands in the way" },
-	{ OPT_XATTRS, "xattrs", 0, "", "restore extended attributes (default: no)" },
-	{ OPT_NO_XATTRS, "no-xattrs", 0, "", NULL },
-	{ OPT_XATTRS_INCLUDE, "xattrs-include", 0, "GLOB", "restore only these" },
-	{ OPT_XATTRS_EXCLUDE, "xattrs-exclude", 0, "GLOB", "do not restore these" },
-	{ OPT_PRESERVE, "preserve", 0, "", "both of the following" },
-	{ OPT_NO_PRESERVE, "no-preserve", 0, "", NULL },
-	{ OPT_PRESERVE_OWNER, "preserve-owner", 0, "", "restore owners (root: default)" },
-	{ OPT_NO_PRESERVE_OWNER, "no-preserve-owner", 0, "", NULL },
-	{ OPT_PRESERVE_PERMS, "preserve-perms", 0, "", "exact modes (root: default)" },
-	{ OPT_NO_PRESERVE_PERMS, "no-preserve-perms", 0, "", NULL },
-	{ OPT_NO_TIMES, "no-times", 0, "", "do not restore times" },
-	{ OPT_STRICT, "strict", 0, "", "what is skipped is a failure, a warning is damage" },
-	{ OPT_FAIL_FAST, "fail-fast", 0, "", "stop the extraction at the first error" },
-	{ OPT_SPARSE, "sparse", 0, "", "write holes for blocks of zeros" },
-	{ OPT_MKDIR_PARENTS, "mkdir-parents", 0, "", "make missing parents of DIR" },
-	{ OPT_SAFE_WRITES, "safe-writes", 0, "", "write every file under a temporary name first" },
-	{ OPT_FSYNC, "fsync", 0, "", "flush every file" },
-	{ OPT_SALVAGE, "salvage", 0, "", "keep damaged files, with zeros for what is lost" },
+	CLI_EXTRACT_OPTIONS,
 
 	CLI_OTHER_GROUP("Messages"),
 	CLI_JSON_OPTION,
@@ -104,51 +79,12 @@ static int take_machine(const struct cli_parse *p)
 	return 1;
 }
 
-/* 1 taken, 0 not one of these, negative: reported. */
-static int take_restore(const struct cli_parse *p, struct fsck_options *o)
-{
-	struct erofs_extract_options *x = &o->extract;
-
-	switch (p->opt->id) {
-	case OPT_XATTRS: x->xattrs = 1; return 1;
-	case OPT_NO_XATTRS: x->xattrs = 0; return 1;
-	case OPT_XATTRS_INCLUDE: return erofs_cli_append(&o->xattr_include, p->arg);
-	case OPT_XATTRS_EXCLUDE: return erofs_cli_append(&o->xattr_exclude, p->arg);
-	case OPT_PRESERVE: x->preserve_owner = x->preserve_perms = 1; return 1;
-	case OPT_PRESERVE_OWNER: x->preserve_owner = 1; return 1;
-	case OPT_PRESERVE_PERMS: x->preserve_perms = 1; return 1;
-	case OPT_NO_PRESERVE: x->preserve_owner = x->preserve_perms = 0; return 1;
-	case OPT_NO_PRESERVE_OWNER: x->preserve_owner = 0; return 1;
-	case OPT_NO_PRESERVE_PERMS: x->preserve_perms = 0; return 1;
-	case OPT_NO_TIMES: x->no_times = 1; return 1;
-	default: return 0;
-	}
-}
-
-static int take_writing(const struct cli_parse *p, struct fsck_options *o)
-{
-	struct erofs_extract_options *x = &o->extract;
-
-	switch (p->opt->id) {
-	case OPT_EXTRACT: return take_extract(p, o);
-	case OPT_FORCE: x->force = 1; return 1;
-	case OPT_OVERWRITE: x->overwrite = 1; return 1;
-	case OPT_STRICT: x->strict = 1; return 1;
-	case OPT_FAIL_FAST: x->fail_fast = 1; return 1;
-	case OPT_SALVAGE: x->salvage = 1; return 1;
-	case OPT_SPARSE: x->sparse = 1; return 1;
-	case OPT_MKDIR_PARENTS: x->mkdir_parents = 1; return 1;
-	case OPT_SAFE_WRITES: x->safe_writes = 1; return 1;
-	case OPT_FSYNC: x->fsync = 1; return 1;
-	default: return 0;
-	}
-}
-
 static int take_other(const struct cli_parse *p, struct fsck_options *o)
 {
 	switch (p->opt->id) {
 	case OPT_HELP: o->help = true; return erofs_cli_take_help(p, &o->help_all);
 	case OPT_VERSION: o->version = true; return 1;
+	case OPT_EXTRACT: return take_extract(p, o);
 	case OPT_DIGEST: o->digests = true; return 1;
 	case OPT_RATIO: o->ratio = true; return 1;
 	case OPT_MACHINE: return take_machine(p);
@@ -161,9 +97,7 @@ static int take_option(struct cli_parse *p, struct fsck_options *o)
 	int r = erofs_cli_input_option(p, &o->input);
 
 	if (!r)
-		r = take_restore(p, o);
-	if (!r)
-		r = take_writing(p, o);
+		r = erofs_cli_extract_option(p, &o->extract);
 	if (!r)
 		r = take_other(p, o);
 	if (!r)
@@ -188,10 +122,9 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 	if (argc - at > 1)
 		return erofs_cli_usage(p->cli, p->usage_status, "unexpected argument: %s", argv[at + 1]);
 	o->input.image = argv[at];
-	if (!o->target && (o->extract.force || o->extract.overwrite || o->extract.salvage))
+	if (!o->target && erofs_cli_extract_needs_target(&o->extract))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract=DIR",
-				       o->extract.force ? "--force" :
-				       o->extract.overwrite ? "--overwrite" : "--salvage");
+				       erofs_cli_extract_needs_target(&o->extract));
 	return 0;
 }
 
@@ -200,8 +133,8 @@ int fsck_parse_options(int argc, char **argv, struct cli *cli, struct fsck_optio
 	struct cli_parse p;
 	int r, err;
 
-	*ret = (struct fsck_options){ .extract = { .size = sizeof(ret->extract), .preserve_owner = -1,
-						   .preserve_perms = -1 } };
+	*ret = (struct fsck_options){ 0 };
+	erofs_cli_extract_init(&ret->extract);
 	err = erofs_cli_parse_begin(&p, cli, table, CLI_FSCK_USAGE);
 	if (err)
 		return CLI_FSCK_FAILED;
@@ -212,15 +145,11 @@ int fsck_parse_options(int argc, char **argv, struct cli *cli, struct fsck_optio
 		return err == -ENOMEM ? CLI_FSCK_FAILED : CLI_FSCK_USAGE;
 	if (ret->help || ret->version)
 		return 0;
-	ret->extract.target = ret->target;
-	ret->extract.xattr_include = ret->xattr_include.words;
-	ret->extract.xattr_exclude = ret->xattr_exclude.words;
 	return take_operands(argc, argv, &p, ret);
 }
 
 void fsck_free_options(struct fsck_options *o)
 {
 	erofs_cli_input_fini(&o->input);
-	free(o->xattr_include.words);
-	free(o->xattr_exclude.words);
+	erofs_cli_extract_fini(&o->extract);
 }

@@ -58,7 +58,7 @@ static int check_image(struct run *r)
 
 static int extract_image(struct run *r)
 {
-	struct erofs_extract_options options = r->o->extract;
+	struct erofs_extract_options options = erofs_cli_extract_get(&r->o->extract, r->o->target);
 
 	options.has_nid = r->has_nid;
 	options.nid = r->nid;
@@ -101,7 +101,7 @@ static int get_status(const struct run *r)
 	int status = 0;
 
 	if (erofs_diag_count(r->diag, EROFS_SEV_CORRUPT) ||
-	    (r->o->extract.strict && erofs_diag_count(r->diag, EROFS_SEV_WARNING) > r->extracted.skipped))
+	    (r->o->extract.options.strict && erofs_diag_count(r->diag, EROFS_SEV_WARNING) > r->extracted.skipped))
 		status |= CLI_FSCK_DAMAGE;
 	if (erofs_diag_count(r->diag, EROFS_SEV_FAIL))
 		status |= CLI_FSCK_FAILED;

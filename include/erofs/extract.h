@@ -5,6 +5,7 @@
 
 #include <erofs/engine.h>
 #include <erofs/image.h>
+#include <erofs/select.h>
 
 EROFS_BEGIN_DECLS
 
@@ -27,6 +28,8 @@ struct erofs_extract_options {
 	int fsync;			/* flush every file before it counts as done */
 	const char *const *xattr_include;	/* globs, ends with NULL: only these; NULL: all */
 	const char *const *xattr_exclude;	/* globs, ends with NULL: never these; NULL: none */
+	const struct erofs_select *select;	/* what comes out, from the start on; NULL: everything */
+	unsigned int strip_components;	/* leading parts of paths to be dropped; shorter ones are left out */
 	int salvage;			/* keep damaged files: what cannot be read of them is zeros (cli.md X10) */
 };
 
@@ -42,7 +45,9 @@ struct erofs_extract_result {
  * erofs_extract() - extract an image, a subtree or one file
  * @diag:       receives findings and failures, named by path; not flushed
  * @ret_result: may be NULL; filled also after an error
- * Rules X1 to X13 of cli.md. One bad file does not stop the others (unless fail_fast).
+ * Directories above selected names are made with their own attributes, but only where something below them
+ * is selected; what cannot be selected is not read. Rules X1 to X13 of cli.md. One bad file does not stop
+ * the others (unless fail_fast).
  * Return: 0; -EUCLEAN damaged contents; -ECANCELED; errno of the first target failure (reported).
  */
 EROFS_API int erofs_extract(struct erofs_image *img, struct erofs_engine *eng,

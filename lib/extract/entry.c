@@ -15,7 +15,7 @@
 
 struct tree_dir *erofs_extract_target(struct extract *x, const struct walk_dir *dir)
 {
-	return dir ? dir->priv : &x->tree.root;
+	return dir ? ((struct extract_dir *)dir->priv)->target : &x->tree.root;
 }
 
 static void count(_Atomic uint64_t *counter)
@@ -308,6 +308,13 @@ void erofs_extract_entry(struct walk *w, struct lane *lane, struct walk_dir *dir
 
 	memcpy(name, de->name, de->len);
 	name[de->len] = '\0';
+	if (dir->depth < x->opt->strip_components)
+		return;
+	if (erofs_extract_need_dir(x, dir)) {
+		if (!x->again)
+			erofs_extract_fail(x, -ENOENT, NULL, NULL, NULL);
+		return;
+	}
 	if (ino->nlink > 1)
 		make_linked(x, lane, dir, name, ino);
 	else if (!x->again)

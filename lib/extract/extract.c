@@ -31,61 +31,6 @@ void erofs_extract_fail(struct extract *x, int err, const struct walk_dir *dir, 
 		erofs_job_cancel(x->job);
 }
 
-/* ---- directories ---- */
-
-static int enter_dir(struct walk *w, struct lane *lane, struct walk_dir *dir)
-{
-	struct extract *x = w->arg;
-	struct tree_dir *made;
-	int err;
-
-	(void)lane;
-	if (!dir->up) {
-		dir->priv = &x->tree.root;
-		return x->again ? erofs_tree_enter(&x->tree, NULL, NULL, dir->priv) : 0;
-	}
-	made = malloc(sizeof(*made));
-	if (!made)
-		err = -ENOMEM;
-	else if (x->again)
-		err = erofs_tree_enter(&x->tree, dir->up->priv, dir->name, made);
-	else
-		err = erofs_tree_mkdir(&x->tree, dir->up->priv, dir->name, made);
-	if (err) {
-		free(made);
-		if (x->again)	/* the first walk said why it is not there */
-			return -ENODATA;
-		erofs_extract_fail(x, err, dir, NULL, "cannot create the directory");
-		return err;
-	}
-	dir->priv = made;
-	return 0;
-}
-
-/* All below is done: owner, mode and times, which would not have stayed before. */
-static void leave_dir(struct walk *w, struct lane *lane, struct walk_dir *dir)
-{
-	struct extract *x = w->arg;
-	struct tree_dir *target = dir->priv;
-	struct restore_at at = { .mode = 0700, .fresh = target->fresh, .dir = dir };
-	const char *what = "cannot enter the directory";
-	int err = erofs_tree_pin(&x->tree, target, &at.fd);
-
-	if (!err) {
-		err = erofs_restore(x, lane, &at, &dir->ino, &what);
-		erofs_tree_unpin(&x->tree, target);
-	}
-	if (err)
-		erofs_extract_fail(x, err, dir, NULL, what);
-	else if (!x->again)
-		atomic_fetch_add_explicit(&x->directories, 1, memory_order_relaxed);
-	erofs_lane_count(lane, !x->again, 0);
-	if (!dir->up)
-		return;
-	erofs_tree_forget(&x->tree, target);
-	free(target);
-}
-
 static void note_broken(struct walk *w, struct lane *lane, struct walk_dir *dir, const struct dirent_view *de)
 {
 	(void)lane;
@@ -117,8 +62,11 @@ static int report_target(struct extract *x, int err)
 
 static int extract_tree(struct extract *x, const struct erofs_inode *start)
 {
-	static const struct walk_ops ops = { .enter = enter_dir, .entry = erofs_extract_entry,
-					     .broken = note_broken, .leave = leave_dir };
+	static const struct walk_ops ops = { .enter = erofs_extract_enter_dir, .entry = erofs_extract_entry,
+					     .broken = note_broken, .leave = erofs_extract_leave_dir };
+	static const struct walk_ops some = { .enter = erofs_extract_enter_dir, .entry = erofs_extract_entry,
+					      .broken = note_broken, .leave = erofs_extract_leave_dir,
+					      .wanted = erofs_extract_wants };
 	struct lane *lane = erofs_job_lane(x->job, 0);
 	int err = erofs_tree_open(&x->tree, x->opt->target, x->opt->mkdir_parents, x->opt->overwrite,
 				  erofs_job_active_lanes(x->job));
@@ -128,12 +76,17 @@ static int extract_tree(struct extract *x, const struct erofs_inode *start)
 		return report_target(x, err);
 	}
 	erofs_linktab_init(&x->links, erofs_job_state_bytes(x->job));
-	x->walk.ops = &ops;
+	pthread_mutex_init(&x->dirs_lock, NULL);
+	x->walk.ops = x->opt->select || x->opt->strip_components ? &some : &ops;
 	do {
 		err = erofs_walk_run(&x->walk, start);
 		x->again = true;
 	} while (!err && erofs_linktab_advance(&x->links, &x->walk, lane));
 	erofs_linktab_fini(&x->links, &x->walk, lane);
+	pthread_mutex_destroy(&x->dirs_lock);
+	/* no directory of the image says what the target folder is to be like */
+	if (x->opt->strip_components && x->tree.fresh)
+		(void)fchmod(x->tree.root.fd, 0777 & ~x->restore.umask);
 	erofs_tree_close(&x->tree);
 	return err;
 }

@@ -2,9 +2,10 @@
 /*
  * extract: an image's tree into a folder (cli.md X1 to X13).
  *
- * A walk makes directories on the way down, mode 0700, and gives them owner, mode and times when all
- * below is done. Files are made by the worker that meets them. One larger than WRITE_RANGE is cut into
- * ranges; workers that have nothing else to do join. A file has its final name only when it is whole.
+ * A walk makes directories on the way down, mode 0700 (those that only stand above something selected, when
+ * that is met), and gives them owner, mode and times when all below is done. Files are made by the worker
+ * that meets them. One larger than WRITE_RANGE is cut into ranges; workers that have nothing else to do
+ * join. A file has its final name only when it is whole.
  *
  * Lock order: every lock here is a leaf.
  */
@@ -17,6 +18,24 @@
 
 #include "sink/sink_priv.h"
 #include "walk/walk_priv.h"
+
+/* ---- directories of the tree (dirs.c) ---- */
+
+/* What a walk_dir's priv is. */
+struct extract_dir {
+	struct tree_dir	own;		/* C once made */
+	struct tree_dir	*target;	/* C  where its entries go: own, or the target folder if stripped */
+	atomic_int	made;		/* A  release: 0 not yet, 1 it is there, negative errno: it cannot be made */
+	bool		selected;	/* C  with all below it */
+	size_t		kept;		/* L  link_table.lock: names that keep it in memory beyond its time */
+};	/* C constant  A atomic, order stated */
+
+struct extract;
+/* Make a directory that is only made if something below it is selected. 0, negative errno (told before). */
+int erofs_extract_need_dir(struct extract *x, struct walk_dir *dir);
+int erofs_extract_enter_dir(struct walk *w, struct lane *lane, struct walk_dir *dir);
+void erofs_extract_leave_dir(struct walk *w, struct lane *lane, struct walk_dir *dir);
+bool erofs_extract_wants(struct walk *w, struct walk_dir *dir, const struct dirent_view *de);
 
 /* ---- things that were left out (skips.c) ---- */
 
@@ -128,6 +147,7 @@ struct extract {
 	const struct erofs_extract_options *opt; /* C */
 	struct restore	restore;		/* C */
 	struct tree	tree;
+	pthread_mutex_t	dirs_lock;		/* of making directories late */
 	struct link_table links;
 	bool		again;			/* C during a walk  only hard links that were left over */
 	struct skips	skips;

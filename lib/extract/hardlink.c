@@ -33,7 +33,7 @@ static struct link_group **find(struct link_table *t, uint64_t nid)
 /* What a directory takes that is kept for a name, with what malloc adds to its two parts. */
 static size_t dir_bytes(const struct walk_dir *dir)
 {
-	return sizeof(*dir) + dir->len + sizeof(struct tree_dir) + 32;
+	return sizeof(*dir) + dir->len + sizeof(struct extract_dir) + 32;
 }
 
 /* A name keeps its directory and all above it; several names keep them together. The lock is held. */
@@ -41,7 +41,7 @@ static size_t keep_dirs(struct walk_dir *dir)
 {
 	size_t bytes = 0;
 
-	for (; dir && !((struct tree_dir *)dir->priv)->kept++; dir = dir->up)
+	for (; dir && !((struct extract_dir *)dir->priv)->kept++; dir = dir->up)
 		bytes += dir_bytes(dir);
 	return bytes;
 }
@@ -50,7 +50,7 @@ static size_t release_dirs(struct walk_dir *dir)
 {
 	size_t bytes = 0;
 
-	for (; dir && !--((struct tree_dir *)dir->priv)->kept; dir = dir->up)
+	for (; dir && !--((struct extract_dir *)dir->priv)->kept; dir = dir->up)
 		bytes += dir_bytes(dir);
 	return bytes;
 }

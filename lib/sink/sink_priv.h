@@ -29,7 +29,6 @@ struct tree_dir {
 	int		fd;		/* L  -1: closed for now */
 	unsigned int	pins;		/* L */
 	struct tree_dir	*newer, *older;	/* L  in the list of those that may be closed */
-	size_t		kept;		/* the owner's: what keeps it in memory beyond its time */
 };	/* L tree.lock  C constant once created */
 
 enum tree_temp {

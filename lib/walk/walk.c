@@ -191,6 +191,8 @@ static void visit_entry(struct scan *s, struct walk_dir *dir, const struct diren
 {
 	struct erofs_inode ino;
 
+	if (s->w->ops->wanted && !s->w->ops->wanted(s->w, dir, de))
+		return;
 	if (erofs_inode_load(erofs_lane_metabuf(s->lane), de->nid, &ino)) {
 		atomic_store_explicit(&dir->broken, true, memory_order_relaxed);
 		if (s->w->ops->broken)

@@ -51,6 +51,8 @@ struct walk_ops {
 	 * 0: scan it; -ENODATA: skip it silently; other errors: skip it, reported by the visitor.
 	 */
 	int (*enter)(struct walk *w, struct lane *lane, struct walk_dir *dir);
+	/* Is an entry of interest? Asked before its inode is loaded; "." and ".." are not asked for. */
+	bool (*wanted)(struct walk *w, struct walk_dir *dir, const struct dirent_view *de);
 	/* An entry that is no directory. @ino lives on the caller's stack. */
 	void (*entry)(struct walk *w, struct lane *lane, struct walk_dir *dir,
 		      const struct dirent_view *de, const struct erofs_inode *ino);

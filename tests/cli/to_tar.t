@@ -351,7 +351,7 @@ def _():
     to_tar(picture, '-s', status=2, patterns=('does not go with',))
     expect(dump('--to-tar=', picture), 2)
     to_tar(picture, '--strip-components=x', status=2)
-    expect(dump('--strip-components=1', picture), 2, 'needs --to-tar')
+    expect(dump('--strip-components=1', picture), 2, 'needs --extract or --to-tar')
 
 
 @test('damage: a small file is left out, its other name too; a large one has zeros; status 1')
