@@ -69,7 +69,7 @@ static int find_path(struct run *r)
 		return r->path ? 0 : -ENOMEM;
 	}
 	/* damage on the way is no reason not to show the inode */
-	err = erofs_path_of(r->img, r->st.nid, NULL, &r->path);
+	err = erofs_path_of(r->img, r->eng, r->st.nid, NULL, &r->path);
 	if (err == -ENOMEM)
 		return err;
 	if (err)

@@ -43,12 +43,6 @@ EROFS_API int erofs_lookup(struct erofs_image *img, const char *path, struct ero
 			   uint64_t *ret_nid);
 
 /**
- * erofs_path_of() - first path (in stored order) that leads to @nid; free() it
- * Return: 0, -ENOENT, -EUCLEAN, -ENOMEM.
- */
-EROFS_API int erofs_path_of(struct erofs_image *img, uint64_t nid, struct erofs_diag *diag, char **ret_path);
-
-/**
  * erofs_pread() - read contents of a regular file, a symlink's target or a directory's raw blocks
  * Any number of threads may read one inode.
  * Return: bytes read, 0 at or behind the end; -EUCLEAN, -EOPNOTSUPP, -ENODEV, -EIO, -ENOMEM.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
-/* list: the names below a directory, in path order. */
+/* list: the names below a directory, in path order; from an inode number to its path. */
 #ifndef EROFS_LIST_H
 #define EROFS_LIST_H
 
@@ -34,17 +34,24 @@ typedef int (*erofs_list_fn)(void *priv, const struct erofs_name *name);
 
 /**
  * erofs_list() - hand out the names below a directory
- * @eng: asked whether it was cancelled, may be NULL
  * Depth first, a directory before what is below it, entries as stored: in byte order in a sound image.
- * "." and ".." are left out, so is the start. Each directory is entered once; other names that lead to it
- * are handed out, and reported. Calls come from the calling thread. Without @stat only the inodes of
- * directories are read.
+ * "." and ".." are left out, so is the start. Each directory is entered once, by the name whose directory
+ * its ".." leads to if there is one; other names that lead to it are handed out, and reported. Memory is
+ * bounded whatever the image (--max-memory). Calls come from the calling thread; @fn must not run @eng.
+ * Without @stat only the inodes of directories are read.
  * Return: 0; what @fn returned; -ENOTDIR; -EUCLEAN some of it could not be read (reported, the rest was
  * handed out); -ECANCELED; -ENOMEM.
  */
 EROFS_API int erofs_list(struct erofs_image *img, struct erofs_engine *eng,
 			 const struct erofs_list_options *options, erofs_list_fn fn, void *priv,
 			 struct erofs_diag *diag);
+
+/**
+ * erofs_path_of() - first path (in stored order) that leads to @nid; free() it
+ * Return: 0; -ENOENT; -EUCLEAN it was not found where the tree can be read; -ECANCELED; -ENOMEM.
+ */
+EROFS_API int erofs_path_of(struct erofs_image *img, struct erofs_engine *eng, uint64_t nid,
+			    struct erofs_diag *diag, char **ret_path);
 
 EROFS_END_DECLS
 

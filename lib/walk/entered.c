@@ -246,9 +246,8 @@ int erofs_walk_find_parent(struct walk *w, struct lane *lane, const struct erofs
 	return err;
 }
 
-/* Does the directory @nid have an entry for @child? Loads it into @ret_ino. */
-static bool has_child(struct walk *w, struct lane *lane, uint64_t nid, uint64_t child,
-		      struct erofs_inode *ret_ino)
+bool erofs_walk_has_child(struct walk *w, struct lane *lane, uint64_t nid, uint64_t child,
+			  struct erofs_inode *ret_ino)
 {
 	const struct wanted want = { .nid = child };
 	struct dirent_view de;
@@ -280,7 +279,7 @@ static bool was_entered(struct walk *w, struct lane *lane, const struct erofs_in
 			return true;
 		if (erofs_walk_find_parent(w, lane, &at, &parent) || parent == nid)
 			return false;
-		if (!has_child(w, lane, parent, nid, &at))	/* not known: rather once too few than too often */
+		if (!erofs_walk_has_child(w, lane, parent, nid, &at))	/* not known: rather once too few than too often */
 			return !w->state->blocks_left || atomic_load(&w->state->out_of_memory);
 	}
 	return true;

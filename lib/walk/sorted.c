@@ -14,6 +14,7 @@ struct level {
 	struct walk_dir *dir;
 	uint64_t blk, nblks;
 	unsigned int entry;	/* entries of blk that are done */
+	size_t name_end;	/* of their names */
 	size_t path_len;	/* of the directory's path */
 	enum select_verdict verdict;
 	bool told;		/* it came out */
@@ -25,6 +26,7 @@ struct sorted {
 	struct walk walk;	/* marks of directories, strict checks */
 	struct lane *lane;
 	const struct erofs_select *sel;
+	unsigned int flags;
 	struct erofs_inode start;
 	struct level *levels;
 	size_t depth, room;
@@ -36,6 +38,7 @@ struct sorted {
 	size_t path_room;
 	struct sorted_entry found;	/* waits for its parents to come out */
 	bool has_found;
+	bool entered;		/* what was found is the deepest level */
 	size_t told;		/* levels below this number have come out */
 	bool started, damaged;
 	unsigned int strays;	/* directories whose ".." was followed */
@@ -75,7 +78,8 @@ static void pop_level(struct sorted *s)
 
 	if (l->blk < l->nblks)	/* not read to its end */
 		atomic_store_explicit(&l->dir->broken, true, memory_order_relaxed);
-	erofs_walk_check_left(&s->walk, l->dir);
+	if (!(s->flags & SORTED_NAMES))
+		erofs_walk_check_left(&s->walk, l->dir);
 	if (s->block_dir == l->dir)
 		s->block_dir = NULL;
 	erofs_walk_forget_subs(&s->walk, l->dir);
@@ -119,37 +123,13 @@ static bool is_dots(const struct dirent_view *de)
 	return de->name[0] == '.' && (de->len == 1 || (de->len == 2 && de->name[1] == '.'));
 }
 
-/* Does the directory @nid have an entry that leads to @child? What can't be read has not. */
-static bool has_child(struct sorted *s, uint64_t nid, uint64_t child)
-{
-	struct erofs_image *img = s->start.img;
-	auto_free uint8_t *block = malloc(img->blksz);
-	struct dirent_view de;
-	struct erofs_inode ino;
-	struct dirblk db;
-	uint64_t off;
-
-	if (!block || erofs_inode_load(erofs_lane_metabuf(s->lane), nid, &ino) || !S_ISDIR(ino.mode))
-		return false;
-	for (off = 0; off < ino.size; off += img->blksz) {
-		size_t valid = (size_t)min_u64(img->blksz, ino.size - off);
-
-		if (erofs_lane_read(s->lane, &ino, off, block, valid) ||
-		    erofs_dirblk_open(&db, nid, off, block, valid, NULL))
-			continue;
-		while (erofs_dirblk_next(&db, &de) > 0)
-			if (de.nid == child && !is_dots(&de))
-				return true;
-	}
-	return false;
-}
-
 /*
  * Note that the directory is entered. Only once, and where its ".." leads to another directory that names it
  * too, that one's name is its own.
  */
 static bool mark(struct sorted *s, struct walk_dir *dir, const struct erofs_inode *ino)
 {
+	struct erofs_inode other;
 	uint64_t parent;
 	int err = erofs_walk_find_parent(&s->walk, s->lane, ino, &parent);
 
@@ -157,9 +137,11 @@ static bool mark(struct sorted *s, struct walk_dir *dir, const struct erofs_inod
 		return erofs_walk_mark_sub(&s->walk, dir, ino->nid);
 	if (err == -ENOMEM)
 		return false;
-	if (++s->strays > WALK_MAX_STRAYS || (!err && parent != ino->nid && has_child(s, parent, ino->nid)))
+	if (++s->strays > WALK_MAX_STRAYS)
 		return false;
-	return erofs_walk_note_stray(&s->walk, ino->nid);
+	if (!err && parent != ino->nid && erofs_walk_has_child(&s->walk, s->lane, parent, ino->nid, &other))
+		return false;
+	return !atomic_load(&s->walk.state->out_of_memory) && erofs_walk_note_stray(&s->walk, ino->nid);
 }
 
 static bool may_enter(struct sorted *s, struct walk_dir *dir, const struct dirent_view *de,
@@ -205,10 +187,12 @@ static int load_block(struct sorted *s, struct level *l)
 		s->block_blk = l->blk;
 	}
 	s->db.next = l->entry;
+	if (l->entry)
+		s->db.name_end = l->name_end;
 	return 0;
 }
 
-/* Check the order. false: the name stands twice. */
+/* Check the order. false: the name stands twice, and does not come out for it. */
 static bool take_name(struct sorted *s, struct level *l, const struct dirent_view *de)
 {
 	bool again = l->prev_len == de->len && !memcmp(l->prev, de->name, de->len);
@@ -218,7 +202,24 @@ static bool take_name(struct sorted *s, struct level *l, const struct dirent_vie
 	l->prev_len = de->len;
 	if (again)
 		note_broken(s, l->dir);
-	return !again;
+	return !again || (s->flags & SORTED_NAMES);
+}
+
+/* Load what the entry leads to, if somebody has to know it. Is it a directory? */
+static bool load(struct sorted *s, struct walk_dir *dir, const struct dirent_view *de)
+{
+	struct sorted_entry *e = &s->found;
+	bool listed = de->type == DIRENT_DIR, enters = !(s->flags & SORTED_ONE_LEVEL);
+
+	if ((s->flags & SORTED_NO_INODES) && !(enters && (listed || de->type == DIRENT_UNKNOWN)))
+		return listed;
+	e->has_ino = !erofs_inode_load(erofs_lane_metabuf(s->lane), de->nid, &e->ino);
+	if (!e->has_ino) {
+		note_broken(s, dir);
+		return listed;
+	}
+	erofs_walk_check_type(&s->walk, dir, de, &e->ino);
+	return S_ISDIR(e->ino.mode);
 }
 
 /* An entry with a good name. Return: 1 it is s->found, 0 it does not come out, negative errno. */
@@ -226,31 +227,34 @@ static int visit(struct sorted *s, struct level *l, const struct dirent_view *de
 {
 	struct sorted_entry *e = &s->found;
 	struct walk_dir *dir = l->dir;
+	bool is_dir = de->type == DIRENT_DIR;
 	int err = set_name(s, l->path_len, de->name, de->len);
 
 	if (err)
 		return err;
-	e->verdict = erofs_select_match(s->sel, e->path, e->len, l->verdict == SELECT_YES);
+	s->entered = e->has_ino = false;
+	e->nid = de->nid;
+	e->type = de->type;
 	e->parent_nid = dir->ino.nid;
-	if (e->verdict == SELECT_NO || !erofs_select_may_be(e->verdict, de->type)) {
-		if (de->type == DIRENT_DIR)
-			atomic_fetch_add_explicit(&dir->subdirs, 1, memory_order_relaxed);
+	e->verdict = erofs_select_match(s->sel, e->path, e->len, l->verdict == SELECT_YES);
+	if (!erofs_select_may_be(e->verdict, de->type))
+		e->verdict = SELECT_NO;
+	if (e->verdict != SELECT_NO)
+		is_dir = load(s, dir, de);
+	atomic_fetch_add_explicit(&dir->subdirs, is_dir, memory_order_relaxed);
+	if (e->verdict == SELECT_NO || (!e->has_ino && !(s->flags & (SORTED_NAMES | SORTED_NO_INODES))))
 		return 0;
-	}
-	if (erofs_inode_load(erofs_lane_metabuf(s->lane), de->nid, &e->ino)) {
-		note_broken(s, dir);
-		return 0;
-	}
-	erofs_walk_check_type(&s->walk, dir, de, &e->ino);
-	if (!S_ISDIR(e->ino.mode))
+	if (!e->has_ino || !is_dir || (s->flags & SORTED_ONE_LEVEL))
 		return e->verdict == SELECT_YES;
-	atomic_fetch_add_explicit(&dir->subdirs, 1, memory_order_relaxed);
-	if (!may_enter(s, dir, de, &e->ino)) {
-		s->damaged = true;
-		return atomic_load(&s->walk.state->out_of_memory) ? -ENOMEM : 0;
+	s->entered = may_enter(s, dir, de, &e->ino);
+	if (s->entered) {
+		err = push_level(s, &e->ino, de->name, de->len, e->verdict);
+		return err ? err : e->verdict == SELECT_YES;
 	}
-	err = push_level(s, &e->ino, de->name, de->len, e->verdict);
-	return err ? err : e->verdict == SELECT_YES;
+	s->damaged = true;
+	if (atomic_load(&s->walk.state->out_of_memory))
+		return -ENOMEM;
+	return e->verdict == SELECT_YES && (s->flags & SORTED_NAMES);
 }
 
 /* Go on in the deepest directory. Return: 1 s->found is there, 0 call again, negative errno. */
@@ -258,6 +262,7 @@ static int step(struct sorted *s)
 {
 	struct level *l = &s->levels[s->depth - 1];
 	struct dirent_view de;
+	int r;
 
 	if (l->blk >= l->nblks) {
 		pop_level(s);
@@ -269,18 +274,21 @@ static int step(struct sorted *s)
 		l->entry = 0;
 		return 0;
 	}
-	if (erofs_dirblk_next(&s->db, &de) <= 0) {
-		if (s->db.damaged)
-			note_broken(s, l->dir);
+	r = erofs_dirblk_next(&s->db, &de);
+	if (s->db.damaged)
+		note_broken(s, l->dir);
+	if (r <= 0) {
 		l->blk++;
 		l->entry = 0;
 		return 0;
 	}
 	l->entry = s->db.next;
+	l->name_end = s->db.name_end;
 	if (!take_name(s, l, &de))
 		return 0;
 	if (is_dots(&de)) {
-		erofs_walk_check_dots(&s->walk, l->dir, &de);
+		if (!(s->flags & SORTED_NAMES))
+			erofs_walk_check_dots(&s->walk, l->dir, &de);
 		return 0;
 	}
 	if (!de.bad_name)
@@ -295,11 +303,14 @@ static int begin(struct sorted *s)
 
 	s->started = true;
 	s->found.ino = s->start;
-	s->found.parent_nid = s->start.nid;
+	s->found.has_ino = true;
+	s->found.nid = s->found.parent_nid = s->start.nid;
+	s->found.type = erofs_dirent_type(s->start.mode);
 	s->found.verdict = erofs_select_match(s->sel, "", 0, false);
 	if (err || s->found.verdict == SELECT_NO || !S_ISDIR(s->start.mode))
 		return err ? err : s->found.verdict == SELECT_YES;
 	err = push_level(s, &s->start, "", 0, s->found.verdict);
+	s->entered = true;
 	return err ? err : s->found.verdict == SELECT_YES;
 }
 
@@ -308,9 +319,7 @@ static int begin(struct sorted *s)
 /* The outermost directory that has to come out before s->found; NULL: none. */
 static struct level *next_parent(struct sorted *s)
 {
-	bool itself = S_ISDIR(s->found.ino.mode);	/* the deepest level is what was found */
-
-	while (s->told + itself < s->depth)
+	while (s->told + s->entered < s->depth)
 		if (s->levels[s->told++].verdict == SELECT_PARENT)
 			return &s->levels[s->told - 1];
 	s->told = s->depth;
@@ -341,6 +350,9 @@ int erofs_sorted_next(struct sorted *s, struct sorted_entry *ret_entry)
 		return 1;
 	}
 	ret_entry->ino = l->dir->ino;
+	ret_entry->has_ino = true;
+	ret_entry->nid = l->dir->ino.nid;
+	ret_entry->type = DIRENT_DIR;
 	ret_entry->verdict = SELECT_PARENT;
 	ret_entry->parent_nid = l->dir->up ? l->dir->up->ino.nid : l->dir->ino.nid;
 	free(s->late);
@@ -358,7 +370,7 @@ bool erofs_sorted_damaged(const struct sorted *s)
 }
 
 int erofs_sorted_new(struct job *job, const struct erofs_inode *start, const struct erofs_select *sel,
-		     struct erofs_diag *diag, struct sorted **ret)
+		     unsigned int flags, struct erofs_diag *diag, struct sorted **ret)
 {
 	static const struct walk_ops none = { 0 };
 	struct sorted *s = calloc(1, sizeof(*s));
@@ -369,6 +381,7 @@ int erofs_sorted_new(struct job *job, const struct erofs_inode *start, const str
 	s->walk = (struct walk){ .job = job, .diag = diag, .ops = &none, .strict = true };
 	s->lane = erofs_job_lane(job, 0);
 	s->sel = sel;
+	s->flags = flags;
 	s->start = *start;
 	s->block = malloc(start->img->blksz);
 	err = s->block ? erofs_walk_state_new(&s->walk, start->nid) : -ENOMEM;

@@ -20,12 +20,23 @@
 struct sorted_entry {
 	const char *path;	/* relative to the start, no slash in front, terminated; "" is the start */
 	size_t len;
+	uint64_t nid;
+	unsigned int type;	/* as the directory says (DIRENT_…) */
+	bool has_ino;		/* false only with flags */
 	struct erofs_inode ino;
 	enum select_verdict verdict;	/* SELECT_PARENT: stands above something that is selected */
 	uint64_t parent_nid;	/* of the directory that names it; of the start itself: its own */
 };
 
 struct sorted;
+
+/* Inodes are loaded of directories that are to be entered, and of nothing else. */
+#define SORTED_NO_INODES 1
+/* For lists: names come out twice if they stand twice, and though their inodes cannot be loaded or entered;
+ * what does not touch names ("." and "..", link counts) is not checked. */
+#define SORTED_NAMES 2
+/* Only the start and its own entries. */
+#define SORTED_ONE_LEVEL 4
 
 /**
  * erofs_sorted_new() - begin at @start, which may be of any type
@@ -34,7 +45,7 @@ struct sorted;
  * Owner of the job only; uses lane 0. Return: 0, -ENOMEM. Free with erofs_sorted_free().
  */
 int erofs_sorted_new(struct job *job, const struct erofs_inode *start, const struct erofs_select *sel,
-		     struct erofs_diag *diag, struct sorted **ret);
+		     unsigned int flags, struct erofs_diag *diag, struct sorted **ret);
 void erofs_sorted_free(struct sorted *s);
 
 /**

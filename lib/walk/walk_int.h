@@ -59,6 +59,13 @@ bool erofs_walk_may_enter(struct walk *w, struct lane *lane, struct walk_dir *di
 int erofs_walk_find_parent(struct walk *w, struct lane *lane, const struct erofs_inode *ino,
 			   uint64_t *ret_nid);
 
+/*
+ * Does the directory @nid, which is loaded into @ret_ino, have an entry for @child? What can't be read has
+ * not, nor what would take too long to read. Owner only, while nobody walks.
+ */
+bool erofs_walk_has_child(struct walk *w, struct lane *lane, uint64_t nid, uint64_t child,
+			  struct erofs_inode *ret_ino);
+
 /* Strict: @dir's entry @de leads to a directory that is an ancestor, or was entered by another way. */
 void erofs_walk_report_again(struct walk *w, struct walk_dir *dir, const struct dirent_view *de);
 

@@ -119,17 +119,33 @@ def _():
         check(len(result.out) < 128 << 20, name)
 
 
-@test('a directory with two names is entered once, and 1 says that it is damage')
+@test('a directory with two names is entered once, by its own; 1 says that it is damage')
 def _():
-    for name in ('dirent-cycle-root', 'dirent-cycle-self', 'dir-two-parents'):
+    for name, text in (('dirent-cycle-root', 'a cycle'), ('dirent-cycle-self', 'a cycle'),
+                       ('dir-two-parents', 'is a second name of the directory')):
         result = expect(dump('--ls', '--recursive', tools.corpus('bad', name + '.erofs')), 1)
-        check('second name of the directory' in result.text, result)
+        check(text in result.text, result)
+    shared = mkimg.Dir({'in': mkimg.File(b'x')})
+    picture = mkimg.Image(mkimg.build(mkimg.Dir({'a': mkimg.Dir({'other': shared}),
+                                                 'b': mkimg.Dir({'own': shared})})))
+    picture.put(picture.find('b/own').end + 12, 'Q', picture.find('b').nid)     # its ".."
+    result = expect(dump('--ls', '--recursive', save(bytes(picture.data))), 1)
+    is_(result.out.splitlines(), [b'/a', b'/a/other', b'/b', b'/b/own', b'/b/own/in'], 'names')
 
 
 @test('names out of order, or twice, are handed out, and 1 says so')
 def _():
     result = expect(dump('--ls', '--recursive', tools.corpus('bad', 'dir-claims-million.erofs')), 1)
-    check('not in ascending order' in result.text and b'/d/000199\n' in result.out, result.text)
+    check('is not in order' in result.text and b'/d/000199\n' in result.out, result.text)
+
+
+@test('a chain of 5,000 folders is listed to its end: depth takes no stack, and no block a level')
+def _():
+    root = mkimg.Dir({'end': mkimg.File(b'x')})
+    for _ in range(5000):
+        root = mkimg.Dir({'d': root})
+    lines = out('--ls', '--recursive', save(mkimg.build(root))).splitlines()
+    is_((len(lines), lines[-1]), (5001, b'/d' * 5000 + b'/end'), 'names')
 
 
 main()
