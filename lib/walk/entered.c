@@ -279,7 +279,8 @@ static bool was_entered(struct walk *w, struct lane *lane, const struct erofs_in
 			return true;
 		if (erofs_walk_find_parent(w, lane, &at, &parent) || parent == nid)
 			return false;
-		if (!erofs_walk_has_child(w, lane, parent, nid, &at))	/* not known: rather once too few than too often */
+		/* not known: rather once too few than too often */
+		if (!erofs_walk_has_child(w, lane, parent, nid, &at))
 			return !w->state->blocks_left || atomic_load(&w->state->out_of_memory);
 	}
 	return true;
