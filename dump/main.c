@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* dump.erofs: look into an EROFS image. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "dump.h"
+
+#define STDOUT_BUFFER 65536	/* long lists; terminals see each line at once */
 
 static int print_version(const struct cli *cli)
 {
@@ -12,9 +18,13 @@ int main(int argc, char **argv)
 {
 	struct dump_options options;
 	struct cli cli;
+	char *buffer;
 	int status;
 
 	erofs_cli_init(&cli, "dump.erofs");
+	buffer = isatty(STDOUT_FILENO) ? NULL : malloc(STDOUT_BUFFER);
+	if (buffer)
+		setvbuf(stdout, buffer, _IOFBF, STDOUT_BUFFER);	/* which keeps it to the end */
 	status = dump_parse_options(argc, argv, &cli, &options);
 	if (!status) {
 		if (options.help)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* --ls with --recursive, --long or --print0: one name a line and nothing else, for scripts. */
+/*
+ * --ls with --recursive, --long or --print0: one name a line and nothing else, for scripts. One thread
+ * writes here: stdio's locks would take a fifth of the time.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +17,7 @@
 struct listing {
 	const struct dump_options *o;
 	const char *start;	/* path in front of the names, without a slash at its end; NULL: none */
+	size_t start_len;
 	bool terminal;
 };
 
@@ -22,7 +26,7 @@ static void put_name(const struct listing *l, const char *name, size_t len)
 	if (l->terminal)
 		dump_print_name(name, len);
 	else
-		fwrite(name, 1, len, stdout);
+		fwrite_unlocked(name, 1, len, stdout);
 }
 
 static void put_time(int64_t seconds)
@@ -77,16 +81,17 @@ static int put_entry(void *priv, const struct erofs_name *name)
 	if (l->o->details)
 		put_details(name->stat);
 	if (l->start) {
-		put_name(l, l->start, strlen(l->start));
-		putchar('/');
+		if (l->start_len)
+			put_name(l, l->start, l->start_len);
+		putchar_unlocked('/');
 	}
 	put_name(l, name->path, name->len);
 	if (l->o->details && name->target) {
 		fputs(" -> ", stdout);
 		put_name(l, name->target, name->target_len);
 	}
-	putchar(l->o->print0 ? '\0' : '\n');
-	return ferror(stdout) ? -EPIPE : 0;	/* told when it is closed, with its reason */
+	putchar_unlocked(l->o->print0 ? '\0' : '\n');
+	return ferror_unlocked(stdout) ? -EPIPE : 0;	/* told when it is closed, with its reason */
 }
 
 int dump_print_list(struct erofs_image *img, struct erofs_engine *eng, const struct dump_options *o,
@@ -99,5 +104,6 @@ int dump_print_list(struct erofs_image *img, struct erofs_engine *eng, const str
 
 	if (o->recursive)
 		l.start = strcmp(path, "/") ? path : "";
+	l.start_len = l.start ? strlen(l.start) : 0;
 	return erofs_list(img, eng, &options, put_entry, &l, diag);
 }

@@ -438,11 +438,11 @@ static void report_links(struct tar *t)
 static int add_all(struct tar *t, const struct erofs_inode *start)
 {
 	struct sorted *names = NULL;
-	struct sorted_entry e;
+	const struct sorted_entry *e;
 	int r, err = erofs_sorted_new(t->job, start, t->opt->select, 0, t->diag, &names);
 
 	while (!err && (r = erofs_sorted_next(names, &e)) != 0)
-		err = r < 0 ? r : add_entry(t, &e);
+		err = r < 0 ? r : add_entry(t, e);
 	if (names)
 		t->damaged |= erofs_sorted_damaged(names);
 	erofs_sorted_free(names);

@@ -82,11 +82,15 @@ struct meta_late {
  * goes through side by side. With 256 KiB the walk of the linux tree read its 80 MB of metadata three times.
  */
 #define METABUF_SLOTS 1024
+/* For readers that jump, which touch few pages twice: fresh memory costs as much as reading into it. */
+#define METABUF_JUMP_SLOTS 256
 
 struct metabuf {
 	struct erofs_image *img;
 	struct erofs_diag *diag;	/* may be NULL */
 	struct meta_late late;
+	bool jumps;			/* the reader does: a page at a time, not those beside it */
+	unsigned int mask;		/* slots in use - 1 */
 	uint8_t *mem;			/* METABUF_SLOTS << METABUF_BITS bytes */
 	uint64_t tag[METABUF_SLOTS];	/* page number + 1, 0: empty */
 	uint32_t valid[METABUF_SLOTS];	/* bytes */
@@ -94,6 +98,11 @@ struct metabuf {
 
 int erofs_metabuf_init(struct metabuf *mb, struct erofs_image *img, struct erofs_diag *diag);
 void erofs_metabuf_fini(struct metabuf *mb);
+/*
+ * From now on it is used for reads here and there, for names alone: of the linux tree that took 12.5 ms, with
+ * 4 MiB 14.8, and with neighbouring pages 19.5.
+ */
+void erofs_metabuf_jump(struct metabuf *mb);
 
 /**
  * erofs_metabuf_read() - copy @len bytes of metadata
@@ -189,6 +198,7 @@ struct dirblk {
 	unsigned int count, next;
 	unsigned int damaged;	/* entries reported so far, with or without @diag */
 	size_t name_end;	/* internal: names may not begin in front of it */
+	size_t clean_end;	/* internal: in front of it no name has a slash or NUL */
 };
 
 /**

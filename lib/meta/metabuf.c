@@ -28,8 +28,15 @@ int erofs_metabuf_init(struct metabuf *mb, struct erofs_image *img, struct erofs
 	memset(mb, 0, sizeof(*mb));
 	mb->img = img;
 	mb->diag = diag;
+	mb->mask = METABUF_SLOTS - 1;
 	mb->mem = malloc((size_t)METABUF_SLOTS << METABUF_BITS);
 	return mb->mem ? 0 : -ENOMEM;
+}
+
+void erofs_metabuf_jump(struct metabuf *mb)
+{
+	mb->jumps = true;
+	mb->mask = METABUF_JUMP_SLOTS - 1;
 }
 
 void erofs_metabuf_fini(struct metabuf *mb)
@@ -48,15 +55,15 @@ uint64_t erofs_metabuf_end(const struct metabuf *mb, bool in_box)
 	return mb->late.read_metabox && sb && sb->metabox ? sb->metabox->size : 0;
 }
 
-static unsigned int slot_of(uint64_t page)
+static unsigned int slot_of(const struct metabuf *mb, uint64_t page)
 {
-	return (unsigned int)(page & (METABUF_SLOTS - 1));
+	return (unsigned int)page & mb->mask;
 }
 
 /* Read @pages pages from @page on into their slots. 0, -EIO… */
 static int read_pages(struct metabuf *mb, uint64_t page, unsigned int pages)
 {
-	unsigned int slot = slot_of(page), i;
+	unsigned int slot = slot_of(mb, page), i;
 	uint64_t pos = page << METABUF_BITS;
 	uint64_t size = min_u64((uint64_t)pages << METABUF_BITS, mb->img->devs[0].size - pos);
 	ssize_t n;
@@ -79,7 +86,7 @@ static int read_pages(struct metabuf *mb, uint64_t page, unsigned int pages)
 /* Read @page and its neighbours. */
 static int fill_slots(struct metabuf *mb, uint64_t page)
 {
-	int err = read_pages(mb, page & ~(uint64_t)(METABUF_GROUP - 1), METABUF_GROUP);
+	int err = mb->jumps ? -EIO : read_pages(mb, page & ~(uint64_t)(METABUF_GROUP - 1), METABUF_GROUP);
 
 	/* one of the neighbours may be what is broken */
 	return err ? read_pages(mb, page, 1) : 0;
@@ -90,7 +97,7 @@ static int copy_pages(struct metabuf *mb, uint64_t off, uint8_t *buf, size_t len
 {
 	while (len) {
 		uint64_t page = off >> METABUF_BITS;
-		unsigned int slot = slot_of(page);
+		unsigned int slot = slot_of(mb, page);
 		uint32_t in_page = (uint32_t)off & (METABUF_PAGE - 1);
 		size_t n = (size_t)min_u64(len, METABUF_PAGE - in_page);
 		int err;
@@ -115,7 +122,7 @@ int erofs_metabuf_read(struct metabuf *mb, bool in_box, uint64_t nid, uint64_t o
 		       size_t len)
 {
 	uint64_t page = off >> METABUF_BITS, end;
-	unsigned int slot = slot_of(page);
+	unsigned int slot = slot_of(mb, page);
 	uint32_t in_page = (uint32_t)off & (METABUF_PAGE - 1);
 	int err;
 

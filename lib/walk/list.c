@@ -73,7 +73,7 @@ int erofs_list(struct erofs_image *img, struct erofs_engine *eng, const struct e
 	unsigned int flags = SORTED_NAMES | (options->one_level ? SORTED_ONE_LEVEL : 0) |
 			     (options->stat ? 0 : SORTED_NO_INODES);
 	auto_call(end_list) struct list l = { 0 };
-	struct sorted_entry e;
+	const struct sorted_entry *e;
 	int r;
 
 	if (options->size < sizeof(*options))
@@ -88,7 +88,7 @@ int erofs_list(struct erofs_image *img, struct erofs_engine *eng, const struct e
 	if (!S_ISDIR(l.start.mode))
 		return -ENOTDIR;
 	while ((r = erofs_sorted_next(l.names, &e)) > 0) {
-		r = e.len && e.verdict == SELECT_YES ? hand_out(&l, &e, fn, priv) : 0;
+		r = e->len && e->verdict == SELECT_YES ? hand_out(&l, e, fn, priv) : 0;
 		if (r)
 			return r;
 	}
@@ -101,22 +101,22 @@ int erofs_path_of(struct erofs_image *img, struct erofs_engine *eng, uint64_t ni
 		  char **ret_path)
 {
 	auto_call(end_list) struct list l = { 0 };
-	struct sorted_entry e;
+	const struct sorted_entry *e;
 	char *path;
 	int r = begin_list(&l, img, eng, img->super->info.root_nid, SORTED_NAMES | SORTED_NO_INODES,
 			   NULL, diag);
 
 	while (!r && (r = erofs_sorted_next(l.names, &e)) > 0)
-		r = e.nid == nid ? 1 : 0;
+		r = e->nid == nid;
 	if (r < 0)
 		return r;
 	if (!r)
 		return erofs_sorted_damaged(l.names) ? -EUCLEAN : -ENOENT;
-	path = malloc(e.len + 2);
+	path = malloc(e->len + 2);
 	if (!path)
 		return -ENOMEM;
 	path[0] = '/';
-	memcpy(path + 1, e.path, e.len + 1);
+	memcpy(path + 1, e->path, e->len + 1);
 	*ret_path = path;
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
-/* Names in path order: a stack of directories, one block of the deepest in memory. */
+/* Names in path order: a stack of directories, one block of the deepest two in memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,15 @@ struct level {
 	unsigned int prev_len;
 };
 
+/* A block of a directory in memory. */
+struct block {
+	bool there;
+	uint64_t nid, blk;
+	struct dirblk db;
+	size_t names;		/* where they begin */
+	uint8_t *data;
+};
+
 struct sorted {
 	struct walk walk;	/* marks of directories, strict checks */
 	struct lane *lane;
@@ -30,13 +39,12 @@ struct sorted {
 	struct erofs_inode start;
 	struct level *levels;
 	size_t depth, room;
-	uint8_t *block;		/* a block of the deepest directory */
-	const struct walk_dir *block_dir;
-	uint64_t block_blk;
-	struct dirblk db;
-	char *path, *late;	/* late: of a parent that comes out after what is below it was found */
+	struct block blocks[2];	/* of the deepest directory, and of the one that was or will be */
+	struct block *block;	/* the one that was asked for last */
+	char *path, *late;	/* late: of parent */
 	size_t path_room;
 	struct sorted_entry found;	/* waits for its parents to come out */
+	struct sorted_entry parent;	/* that comes out */
 	bool has_found;
 	bool entered;		/* what was found is the deepest level */
 	size_t told;		/* levels below this number have come out */
@@ -80,8 +88,6 @@ static void pop_level(struct sorted *s)
 		atomic_store_explicit(&l->dir->broken, true, memory_order_relaxed);
 	if (!(s->flags & SORTED_NAMES))
 		erofs_walk_check_left(&s->walk, l->dir);
-	if (s->block_dir == l->dir)
-		s->block_dir = NULL;
 	erofs_walk_forget_subs(&s->walk, l->dir);
 	free(l->dir);
 	if (s->told > s->depth)
@@ -123,6 +129,61 @@ static bool is_dots(const struct dirent_view *de)
 	return de->name[0] == '.' && (de->len == 1 || (de->len == 2 && de->name[1] == '.'));
 }
 
+static bool holds(const struct block *b, const struct erofs_inode *ino, uint64_t blk)
+{
+	return b->there && b->nid == ino->nid && b->blk == blk;
+}
+
+/* Have a block of a directory in s->block, beside the one before. 0, or an error that was reported. */
+static int read_block(struct sorted *s, const struct erofs_inode *ino, uint64_t blk)
+{
+	uint64_t off = blk << ino->img->blkbits;
+	size_t valid = (size_t)min_u64(ino->img->blksz, ino->size - off);
+	struct block *b = s->block;
+	int err;
+
+	if (holds(b, ino, blk))
+		return 0;
+	b = &s->blocks[b == s->blocks];
+	if (holds(b, ino, blk)) {
+		s->block = b;
+		return 0;
+	}
+	b->there = false;
+	err = erofs_lane_read(s->lane, ino, off, b->data, valid);
+	if (!err)
+		err = erofs_dirblk_open(&b->db, ino->nid, off, b->data, valid, s->walk.diag);
+	if (err)
+		return err;
+	b->nid = ino->nid;
+	b->blk = blk;
+	b->names = b->db.name_end;
+	b->there = true;
+	s->block = b;
+	return 0;
+}
+
+/* The nid behind ".." in the first block, which is the one that is gone through next. -ENODATA: not there. */
+static int find_parent(struct sorted *s, const struct erofs_inode *ino, uint64_t *ret_nid)
+{
+	struct dirent_view de;
+	struct dirblk db;
+	int err = ino->size ? read_block(s, ino, 0) : -ENODATA;
+
+	if (err)
+		return err == -ENOMEM ? err : -ENODATA;
+	db = s->block->db;
+	db.diag = NULL;		/* what is wrong with entries is reported when they are gone through */
+	db.next = 0;
+	db.name_end = s->block->names;
+	while (erofs_dirblk_next(&db, &de) > 0)
+		if (de.len == 2 && is_dots(&de)) {
+			*ret_nid = de.nid;
+			return 0;
+		}
+	return -ENODATA;
+}
+
 /*
  * Note that the directory is entered. Only once, and where its ".." leads to another directory that names it
  * too, that one's name is its own.
@@ -131,12 +192,15 @@ static bool mark(struct sorted *s, struct walk_dir *dir, const struct erofs_inod
 {
 	struct erofs_inode other;
 	uint64_t parent;
-	int err = erofs_walk_find_parent(&s->walk, s->lane, ino, &parent);
+	int err = find_parent(s, ino, &parent);
 
 	if (!err && parent == dir->ino.nid)
 		return erofs_walk_mark_sub(&s->walk, dir, ino->nid);
-	if (err == -ENOMEM)
+	if (err == -ENOMEM) {
+		(void)out_of_memory(s);
+		atomic_store(&s->walk.state->out_of_memory, true);
 		return false;
+	}
 	if (++s->strays > WALK_MAX_STRAYS)
 		return false;
 	if (!err && parent != ino->nid && erofs_walk_has_child(&s->walk, s->lane, parent, ino->nid, &other))
@@ -171,33 +235,20 @@ static void note_broken(struct sorted *s, struct walk_dir *dir)
 /* Have the deepest directory's current block in memory. 0, or an error that was reported. */
 static int load_block(struct sorted *s, struct level *l)
 {
-	const struct erofs_inode *ino = &l->dir->ino;
-	uint64_t off = l->blk << ino->img->blkbits;
-	size_t valid = (size_t)min_u64(ino->img->blksz, ino->size - off);
-	int err;
+	int err = read_block(s, &l->dir->ino, l->blk);
 
-	if (s->block_dir != l->dir || s->block_blk != l->blk) {
-		s->block_dir = NULL;
-		err = erofs_lane_read(s->lane, ino, off, s->block, valid);
-		if (!err)
-			err = erofs_dirblk_open(&s->db, ino->nid, off, s->block, valid, s->walk.diag);
-		if (err)
-			return err;
-		s->block_dir = l->dir;
-		s->block_blk = l->blk;
-	}
-	s->db.next = l->entry;
-	if (l->entry)
-		s->db.name_end = l->name_end;
+	if (err)
+		return err;
+	s->block->db.next = l->entry;
+	s->block->db.name_end = l->entry ? l->name_end : s->block->names;
 	return 0;
 }
 
 /* Check the order. false: the name stands twice, and does not come out for it. */
 static bool take_name(struct sorted *s, struct level *l, const struct dirent_view *de)
 {
-	bool again = l->prev_len == de->len && !memcmp(l->prev, de->name, de->len);
+	bool again = !erofs_walk_check_order(&s->walk, l->dir, de, l->prev_len ? l->prev : NULL, l->prev_len);
 
-	erofs_walk_check_order(&s->walk, l->dir, de, l->prev_len ? l->prev : NULL, l->prev_len);
 	memcpy(l->prev, de->name, de->len);
 	l->prev_len = de->len;
 	if (again)
@@ -241,7 +292,8 @@ static int visit(struct sorted *s, struct level *l, const struct dirent_view *de
 		e->verdict = SELECT_NO;
 	if (e->verdict != SELECT_NO)
 		is_dir = load(s, dir, de);
-	atomic_fetch_add_explicit(&dir->subdirs, is_dir, memory_order_relaxed);
+	if (is_dir)
+		atomic_fetch_add_explicit(&dir->subdirs, 1, memory_order_relaxed);
 	if (e->verdict == SELECT_NO || (!e->has_ino && !(s->flags & (SORTED_NAMES | SORTED_NO_INODES))))
 		return 0;
 	if (!e->has_ino || !is_dir || (s->flags & SORTED_ONE_LEVEL))
@@ -268,22 +320,24 @@ static int step(struct sorted *s)
 		pop_level(s);
 		return 0;
 	}
+	if (!l->entry && erofs_job_is_cancelled(s->walk.job))
+		return -ECANCELED;
 	if (load_block(s, l)) {
 		note_broken(s, l->dir);
 		l->blk++;
 		l->entry = 0;
 		return 0;
 	}
-	r = erofs_dirblk_next(&s->db, &de);
-	if (s->db.damaged)
+	r = erofs_dirblk_next(&s->block->db, &de);
+	if (s->block->db.damaged)
 		note_broken(s, l->dir);
 	if (r <= 0) {
 		l->blk++;
 		l->entry = 0;
 		return 0;
 	}
-	l->entry = s->db.next;
-	l->name_end = s->db.name_end;
+	l->entry = s->block->db.next;
+	l->name_end = s->block->db.name_end;
 	if (!take_name(s, l, &de))
 		return 0;
 	if (is_dots(&de)) {
@@ -326,14 +380,12 @@ static struct level *next_parent(struct sorted *s)
 	return NULL;
 }
 
-int erofs_sorted_next(struct sorted *s, struct sorted_entry *ret_entry)
+int erofs_sorted_next(struct sorted *s, const struct sorted_entry **ret_entry)
 {
 	struct level *l;
 	int r;
 
 	while (!s->has_found) {
-		if (erofs_job_is_cancelled(s->walk.job))
-			return -ECANCELED;
 		if (s->started && !s->depth)
 			return 0;
 		r = s->started ? step(s) : begin(s);
@@ -343,24 +395,22 @@ int erofs_sorted_next(struct sorted *s, struct sorted_entry *ret_entry)
 		if (!r && !s->depth && s->started)
 			return 0;
 	}
-	*ret_entry = s->found;
+	*ret_entry = &s->found;
 	l = next_parent(s);
 	if (!l) {
 		s->has_found = false;
 		return 1;
 	}
-	ret_entry->ino = l->dir->ino;
-	ret_entry->has_ino = true;
-	ret_entry->nid = l->dir->ino.nid;
-	ret_entry->type = DIRENT_DIR;
-	ret_entry->verdict = SELECT_PARENT;
-	ret_entry->parent_nid = l->dir->up ? l->dir->up->ino.nid : l->dir->ino.nid;
 	free(s->late);
 	s->late = strndup(s->path, l->path_len);
 	if (!s->late)
 		return out_of_memory(s);
-	ret_entry->path = s->late;
-	ret_entry->len = l->path_len;
+	s->parent = (struct sorted_entry){
+		.path = s->late, .len = l->path_len, .nid = l->dir->ino.nid, .type = DIRENT_DIR,
+		.has_ino = true, .ino = l->dir->ino, .verdict = SELECT_PARENT,
+		.parent_nid = l->dir->up ? l->dir->up->ino.nid : l->dir->ino.nid,
+	};
+	*ret_entry = &s->parent;
 	return 1;
 }
 
@@ -380,11 +430,15 @@ int erofs_sorted_new(struct job *job, const struct erofs_inode *start, const str
 		return -ENOMEM;
 	s->walk = (struct walk){ .job = job, .diag = diag, .ops = &none, .strict = true };
 	s->lane = erofs_job_lane(job, 0);
+	if (flags & SORTED_NO_INODES)
+		erofs_metabuf_jump(erofs_lane_metabuf(s->lane));
 	s->sel = sel;
 	s->flags = flags;
 	s->start = *start;
-	s->block = malloc(start->img->blksz);
-	err = s->block ? erofs_walk_state_new(&s->walk, start->nid) : -ENOMEM;
+	s->block = s->blocks;
+	s->blocks[0].data = malloc(start->img->blksz);
+	s->blocks[1].data = malloc(start->img->blksz);
+	err = s->blocks[0].data && s->blocks[1].data ? erofs_walk_state_new(&s->walk, start->nid) : -ENOMEM;
 	if (err) {
 		erofs_sorted_free(s);
 		return err;
@@ -404,7 +458,8 @@ void erofs_sorted_free(struct sorted *s)
 	if (s->walk.state)
 		erofs_walk_state_free(&s->walk);
 	free(s->levels);
-	free(s->block);
+	free(s->blocks[0].data);
+	free(s->blocks[1].data);
 	free(s->path);
 	free(s->late);
 	free(s);

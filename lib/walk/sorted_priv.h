@@ -53,7 +53,7 @@ void erofs_sorted_free(struct sorted *s);
  * Damage on the way is reported and passed over: see erofs_sorted_damaged().
  * Return: 1, 0 at the end, -ECANCELED, -ENOMEM (reported).
  */
-int erofs_sorted_next(struct sorted *s, struct sorted_entry *ret_entry);
+int erofs_sorted_next(struct sorted *s, const struct sorted_entry **ret_entry);
 
 /* Was something passed over so far: a name, a directory or a part of one? */
 bool erofs_sorted_damaged(const struct sorted *s);

@@ -33,20 +33,21 @@ static int compare_names(const char *a, size_t alen, const char *b, size_t blen)
 	return r ? r : (alen > blen) - (alen < blen);
 }
 
-void erofs_walk_check_order(struct walk *w, struct walk_dir *dir, const struct dirent_view *de,
-			    const char *prev, unsigned int prev_len)
+int erofs_walk_check_order(struct walk *w, struct walk_dir *dir, const struct dirent_view *de,
+			   const char *prev, unsigned int prev_len)
 {
 	char name[NAME_TEXT];
 	int r;
 
 	if (!prev)
-		return;
+		return -1;
 	r = compare_names(prev, prev_len, de->name, de->len);
 	if (r < 0)
-		return;
+		return r;
 	erofs_escape_name(de->name, de->len, name, sizeof(name));
 	erofs_diag_damage(w->diag, DIRENT_ORDER, AT(dir->ino.nid, de->off), r ?
 			  "entry '%s' is not in order" : "entry '%s' stands twice", name);
+	return r;
 }
 
 /* The start of a subtree is not told its parent; the root is its own. */

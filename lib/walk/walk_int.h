@@ -71,8 +71,9 @@ void erofs_walk_report_again(struct walk *w, struct walk_dir *dir, const struct 
 
 void erofs_walk_check_type(struct walk *w, struct walk_dir *dir, const struct dirent_view *de,
 			   const struct erofs_inode *ino);
-void erofs_walk_check_order(struct walk *w, struct walk_dir *dir, const struct dirent_view *de,
-			    const char *prev, unsigned int prev_len);
+/* Is the name behind @prev (NULL: none)? Negative: yes; 0: it is the same; positive: it is in front. */
+int erofs_walk_check_order(struct walk *w, struct walk_dir *dir, const struct dirent_view *de,
+			   const char *prev, unsigned int prev_len);
 void erofs_walk_check_dots(struct walk *w, struct walk_dir *dir, const struct dirent_view *de);
 void erofs_walk_check_left(struct walk *w, struct walk_dir *dir);
 
