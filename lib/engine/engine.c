@@ -170,7 +170,7 @@ int erofs_job_make_lane(struct job *job, unsigned int index, struct lane **ret_l
 
 	if (err)
 		return err;
-	if (eng->has_pages && eng->kernel_policy) {
+	if (job->img && eng->has_pages && eng->kernel_policy) {
 		erofs_lz4_pages_init(&lane->by_pages, &eng->pages, &lane->pool, lane->codec);
 		lane->kernel_policy = true;
 	}
@@ -259,6 +259,16 @@ static int set_up_job(struct job *job)
 	return make_lanes(job);
 }
 
+/* Work of a writer is coarse and compresses: threads always pay. */
+static int set_up_plain(struct job *job)
+{
+	job->max_workers = job->eng->nslots;
+	job->threads = job->max_workers;
+	job->limit = SIZE_MAX;
+	job->owner = pthread_self();
+	return make_lanes(job);
+}
+
 static int begin_job(struct erofs_engine *eng, struct erofs_image *img, struct erofs_diag *diag, bool late,
 		     struct job **ret_job)
 {
@@ -271,7 +281,10 @@ static int begin_job(struct erofs_engine *eng, struct erofs_image *img, struct e
 	job->img = img;
 	job->diag = diag;
 	job->late = late;
-	err = !late && erofs_engine_is_cancelled(eng) ? -ECANCELED : set_up_job(job);
+	if (!late && erofs_engine_is_cancelled(eng))
+		err = -ECANCELED;
+	else
+		err = img ? set_up_job(job) : set_up_plain(job);
 	if (err) {
 		free_job(job);
 		return err;
@@ -279,7 +292,7 @@ static int begin_job(struct erofs_engine *eng, struct erofs_image *img, struct e
 	pthread_mutex_lock(&eng->run);
 	atomic_store_explicit(&eng->done_inodes, 0, memory_order_relaxed);
 	atomic_store_explicit(&eng->done_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&eng->total_inodes, img->super->info.inodes, memory_order_relaxed);
+	atomic_store_explicit(&eng->total_inodes, img ? img->super->info.inodes : 0, memory_order_relaxed);
 	pthread_mutex_lock(&eng->lock);
 	eng->job = job;
 	pthread_mutex_unlock(&eng->lock);
@@ -297,6 +310,11 @@ int erofs_job_begin_late(struct erofs_engine *eng, struct erofs_image *img, stru
 			 struct job **ret_job)
 {
 	return begin_job(eng, img, diag, true, ret_job);
+}
+
+int erofs_job_begin_plain(struct erofs_engine *eng, struct erofs_diag *diag, struct job **ret_job)
+{
+	return begin_job(eng, NULL, diag, false, ret_job);
 }
 
 void erofs_job_end(struct job *job)

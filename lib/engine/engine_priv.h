@@ -230,6 +230,12 @@ void erofs_job_end(struct job *job);
 int erofs_job_begin_late(struct erofs_engine *eng, struct erofs_image *img, struct erofs_diag *diag,
 			 struct job **ret_job);
 
+/*
+ * A job without an image: its lanes decode nothing, their slot is all that the run gets of them. For
+ * writers. Submitting does not wait: who submits bounds what is in flight.
+ */
+int erofs_job_begin_plain(struct erofs_engine *eng, struct erofs_diag *diag, struct job **ret_job);
+
 /* Queue @work (work->run and bytes are set). May be called by the owner or by work of this job. */
 void erofs_job_submit(struct job *job, struct work *work);
 

@@ -40,6 +40,10 @@ int erofs_lane_make(struct erofs_image *img, struct dcache *cache, struct pages 
 	lane->cache = cache;
 	lane->pages = pages;
 	lane->diag = diag;
+	if (!img) {
+		*ret_lane = lane;
+		return 0;
+	}
 	err = erofs_metabuf_init(&lane->mb, img, diag);
 	if (!err) {
 		lane->mb.late.arg = lane;
