@@ -13,6 +13,7 @@
 
 #include "codec/codec_priv.h"
 #include "codec/dec.h"
+#include "codec/enc.h"
 
 static const char *const names[CODEC_COUNT] = {
 	[CODEC_LZ4] = "lz4",
@@ -40,6 +41,48 @@ static const struct dec_ops *const rows[CODEC_COUNT] = {
 #endif
 	[CODEC_SHIFTED] = &erofs_dec_shifted,
 	[CODEC_INTERLACED] = &erofs_dec_interlaced,
+};
+
+#if HAVE_LZ4
+#define LZ4_NAMES ", lz4, lz4hc"
+#else
+#define LZ4_NAMES ""
+#endif
+#if HAVE_LZMA
+#define LZMA_NAMES ", lzma"
+#else
+#define LZMA_NAMES ""
+#endif
+#if HAVE_ZLIB && HAVE_LIBDEFLATE
+#define DEFLATE_NAMES ", deflate, libdeflate"
+#elif HAVE_ZLIB
+#define DEFLATE_NAMES ", deflate"
+#else
+#define DEFLATE_NAMES ""
+#endif
+#if HAVE_ZSTD
+#define ZSTD_NAMES ", zstd"
+#else
+#define ZSTD_NAMES ""
+#endif
+
+static const struct enc_method *const methods[] = {
+#if HAVE_LZ4
+	&erofs_enc_lz4, &erofs_enc_lz4hc,
+#endif
+#if HAVE_LZMA
+	&erofs_enc_lzma,
+#endif
+#if HAVE_ZLIB
+	&erofs_enc_deflate,
+#endif
+#if HAVE_ZLIB && HAVE_LIBDEFLATE
+	&erofs_enc_libdeflate,
+#endif
+#if HAVE_ZSTD
+	&erofs_enc_zstd,
+#endif
+	NULL,
 };
 
 struct codec_ctx {
@@ -164,4 +207,21 @@ int erofs_codec_decode(struct codec_ctx *ctx, const struct codec_request *req,
 			return err;
 	}
 	return ops->decode(ctx->state[req->alg], &stream, fault);
+}
+
+const struct enc_method *erofs_enc_find(const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; methods[i]; i++)
+		if (strlen(methods[i]->name) == len && !memcmp(methods[i]->name, name, len))
+			return methods[i];
+	return NULL;
+}
+
+const char *erofs_enc_list(void)
+{
+	static const char text[] = LZ4_NAMES LZMA_NAMES DEFLATE_NAMES ZSTD_NAMES;
+
+	return methods[0] ? text + 2 : "none";
 }
