@@ -14,5 +14,6 @@
 #include <erofs/select.h>
 #include <erofs/stats.h>
 #include <erofs/version.h>
+#include <erofs/write.h>
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The tools under test and how they are run: paths, limits, scratch folders, other users.
 
-Environment: FSCK, DUMP (paths), PEER (folder of a released fsck.erofs and mkfs.erofs),
+Environment: FSCK, DUMP, MKFS (paths), PEER (folder of a released fsck.erofs and mkfs.erofs),
 CORPUS, WORKERS, SAMPLE, JOBS, TIMEOUT, INSTRUMENT (words put before each tool), TMPDIR.
 """
 import ctypes
@@ -40,6 +40,7 @@ def _find(variable, name, room):
 
 FSCK = _find('FSCK', 'fsck.erofs', 'fsck')
 DUMP = _find('DUMP', 'dump.erofs', 'dump')
+MKFS = _find('MKFS', 'mkfs.erofs', 'mkfs')
 PEER = os.environ.get('PEER')
 WORKERS = os.environ.get('WORKERS', '1 2 percpu').split()
 CORPUS = os.environ.get('CORPUS') or os.path.join(SRCDIR, '..', 'shared', 'corpus')
@@ -64,7 +65,7 @@ def binary(path):
 
 
 def _sanitized():
-    for path in filter(None, (FSCK, DUMP)):
+    for path in filter(None, (FSCK, DUMP, MKFS)):
         names = [binary(path)]
         libs = os.path.join(os.path.dirname(path), '.libs')
         if os.path.isdir(libs):
@@ -192,6 +193,10 @@ def fsck(*words, **more):
 
 def dump(*words, **more):
     return run(INSTRUMENT + [DUMP, *words], **more)
+
+
+def make(*words, **more):
+    return run(INSTRUMENT + [MKFS, *words], **more)
 
 
 def expect(result, status, *patterns, silent=False):

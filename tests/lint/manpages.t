@@ -10,18 +10,18 @@ cd "$(dirname "$0")/../.." || exit 1
 in_table()
 {
 	"$top_builddir/$1/$1.erofs" --help=all | sed -n 's/^ \{1,\}\(-.*\)/\1/p' | sed 's/  .*//' |
-		sed 's/--\[no-\]\([a-z0-9-]*\)/--\1 --no-\1/g' | grep -o -- '--[a-z0-9-]*' | sed 's/^--//' |
+		sed 's/--\[no-\]\([a-zA-Z0-9-]*\)/--\1 --no-\1/g' | grep -o -- '--[a-zA-Z0-9-]*' | sed 's/^--//' |
 		LC_ALL=C sort -u
 }
 
 in_man()
 {
 	sed -n 's/\\-/-/g; s/\\f[BIR]/ /g; /^ *--\|, *--\|^ -[a-zA-Z], --/p' "$1" |
-		grep -o -- '--[a-z0-9-]*' | sed 's/^--//' | LC_ALL=C sort -u
+		grep -o -- '--[a-zA-Z0-9-]*' | sed 's/^--//' | LC_ALL=C sort -u
 }
 
 top_builddir=${top_builddir:-.}
-for tool in fsck dump; do
+for tool in fsck dump mkfs; do
 	if ! [ -x "$top_builddir/$tool/$tool.erofs" ]; then
 		skip "$tool.erofs and its man page" "the tool is not built"
 		continue

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/* write: make an image of a directory tree, the same byte for byte on every run. */
+#ifndef EROFS_WRITE_H
+#define EROFS_WRITE_H
+
+#include <erofs/engine.h>
+
+EROFS_BEGIN_DECLS
+
+enum erofs_write_inodes {
+	EROFS_WRITE_INODES_AUTO,	/* compact where nothing is lost */
+	EROFS_WRITE_INODES_COMPACT,	/* times of files become the build time */
+	EROFS_WRITE_INODES_EXTENDED,
+};
+
+struct erofs_write_options {
+	size_t size;			/* sizeof(struct erofs_write_options) */
+	const char *output;		/* file, device, or /dev/fd/N */
+	const char *source;		/* directory */
+	uint32_t block_size;		/* 512 to 65536, 0: 4096 */
+	int has_uuid;			/* 0: random */
+	uint8_t uuid[16];
+	const char *label;		/* at most 15 bytes, NULL: none */
+	int has_time;			/* 0: now */
+	int64_t time;			/* of the build, seconds since 1970 */
+	int all_time;			/* all files get the build time */
+	const uint32_t *force_uid, *force_gid;	/* NULL: as in the source */
+	uint32_t uid_offset, gid_offset;	/* added to what is not forced, modulo 2^32 */
+	int no_xattrs;
+	uint32_t xattr_tolerance;	/* an attribute of more inodes than this is stored once */
+	const char *const *exclude_paths;	/* relative to the source; ends with NULL, may be NULL */
+	const char *const *exclude_regexes;	/* POSIX extended, searched in the relative path */
+	enum erofs_write_inodes inodes;
+	int no_inline_data;		/* data of regular files in whole blocks only */
+	int no_checksum;		/* of the superblock */
+	int no_xattr_filter;		/* no hints for the kernel which attributes an inode cannot have */
+	int hard_dereference;		/* each name gets an inode of its own */
+	int fsync;			/* flush before the image gets its name */
+};
+
+struct erofs_write_result {
+	uint64_t blocks, inodes, meta_blocks;
+	uint32_t block_size;
+	uint8_t uuid[16];
+};
+
+/**
+ * erofs_write() - make an image
+ * @eng:        erofs_engine_cancel() stops the run
+ * @diag:       receives failures, and warnings of what was left out; not flushed
+ * @ret_result: may be NULL
+ * A regular output file is written under a temporary name and renamed at the end, so that an
+ * unsuccessful run leaves the old file or none. Options are checked before anything is touched.
+ * Return: 0; -EINVAL an option is wrong (reported); -ECANCELED; -ENOSPC… (reported).
+ */
+EROFS_API int erofs_write(const struct erofs_write_options *options, struct erofs_engine *eng,
+			  struct erofs_diag *diag, struct erofs_write_result *ret_result);
+
+EROFS_END_DECLS
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/* The superblock, written last: what lacks it is no image. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <erofs/image.h>
+
+#include "base/crc32c.h"
+#include "write/write_priv.h"
+
+static void fill_super(const struct writer *w, struct disk_super *sb)
+{
+	uint32_t compat = EROFS_COMPAT_MTIME;
+
+	if (!w->o->no_checksum)
+		compat |= EROFS_COMPAT_SB_CHKSUM;
+	if (w->xattr_count && !w->o->no_xattr_filter)
+		compat |= EROFS_COMPAT_XATTR_FILTER;
+	sb->magic = le32_of(DISK_SUPER_MAGIC);
+	sb->feature_compat = le32_of(compat);
+	sb->blkszbits = (uint8_t)w->blkbits;
+	sb->rootnid_2b = le16_of((uint16_t)w->feed.root->nid);
+	sb->inos = le64_of(w->ninodes);
+	sb->epoch = le64_of((uint64_t)w->build_time);
+	sb->blocks_lo = le32_of((uint32_t)w->space.next);
+	memcpy(sb->uuid, w->uuid, sizeof(sb->uuid));
+	if (w->o->label)
+		memcpy(sb->volume_name, w->o->label, strlen(w->o->label));
+}
+
+/* Covers the rest of the first block, whatever lies there (format.md 2.2). */
+int erofs_super_put(struct writer *w)
+{
+	size_t len = w->blksz > DISK_SUPER_OFFSET ? w->blksz - DISK_SUPER_OFFSET : w->blksz;
+	auto_free uint8_t *buf = NULL;
+	struct disk_super sb = { 0 };
+	int err;
+
+	if (len < DISK_SUPER_BASE)
+		len = DISK_SUPER_BASE;
+	buf = malloc(len);
+	if (!buf)
+		return -ENOMEM;
+	err = erofs_output_read(w, buf, len, DISK_SUPER_OFFSET);
+	if (err)
+		return err;
+	fill_super(w, &sb);
+	memcpy(buf, &sb, DISK_SUPER_BASE);
+	if (!w->o->no_checksum) {
+		sb.checksum = le32_of(erofs_crc32c(UINT32_MAX, buf, len));
+		memcpy(buf, &sb, DISK_SUPER_BASE);
+	}
+	return erofs_output_write(w, buf, DISK_SUPER_BASE, DISK_SUPER_OFFSET);
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/* Extended attributes: each pair of name and value once in memory, shared in the image where that pays. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "write/write_priv.h"
+
+#define MAX_SHARED 255		/* h_shared_count has a byte */
+
+static const struct {
+	const char *prefix;
+	uint8_t index;
+	bool whole;		/* nothing follows */
+} spaces[] = {
+	{ "user.", 1, false },
+	{ "system.posix_acl_access", 2, true },
+	{ "system.posix_acl_default", 3, true },
+	{ "trusted.", 4, false },
+	{ "security.", 6, false },
+};
+
+/* Index and suffix of a name; 0: none of the format. */
+static uint8_t split_name(const char *name, const char **ret_suffix)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(spaces) / sizeof(*spaces); i++) {
+		size_t len = strlen(spaces[i].prefix);
+
+		if (strncmp(name, spaces[i].prefix, len) || (spaces[i].whole && name[len]))
+			continue;
+		*ret_suffix = name + len;
+		return spaces[i].index;
+	}
+	return 0;
+}
+
+static size_t item_size(const struct xattr_item *x)
+{
+	return (size_t)round_up_u64(sizeof(struct disk_xattr_entry) + x->name_len + x->value_len,
+				    DISK_XATTR_ALIGN);
+}
+
+static int grow_heads(struct writer *w)
+{
+	size_t room = w->xattr_nheads ? 4 * w->xattr_nheads : 256, i;
+	struct xattr_item **heads = calloc(room, sizeof(*heads)), *x, *next;
+
+	if (!heads)
+		return -ENOMEM;
+	for (i = 0; i < w->xattr_nheads; i++) {
+		for (x = w->xattr_heads[i]; x; x = next) {
+			next = x->next;
+			x->next = heads[x->hash & (room - 1)];
+			heads[x->hash & (room - 1)] = x;
+		}
+	}
+	free(w->xattr_heads);
+	w->xattr_heads = heads;
+	w->xattr_nheads = room;
+	return 0;
+}
+
+static struct xattr_item *find_item(struct writer *w, uint8_t index, const char *suffix, const void *value,
+				    size_t len)
+{
+	size_t name_len = strlen(suffix);
+	uint64_t hash = erofs_hash_bytes(value, len, erofs_hash_bytes(suffix, name_len, index));
+	struct xattr_item *x;
+
+	if (w->xattr_count >= w->xattr_nheads && grow_heads(w))
+		return NULL;
+	for (x = w->xattr_heads[hash & (w->xattr_nheads - 1)]; x; x = x->next)
+		if (x->hash == hash && x->index == index && x->name_len == name_len && x->value_len == len &&
+		    !memcmp(x->bytes, suffix, name_len) && !memcmp(x->bytes + name_len, value, len))
+			return x;
+	x = calloc(1, sizeof(*x) + name_len + len);
+	if (!x)
+		return NULL;
+	x->hash = hash;
+	x->index = index;
+	x->name_len = (uint8_t)name_len;
+	x->value_len = (uint16_t)len;
+	memcpy(x->bytes, suffix, name_len);
+	if (len)
+		memcpy(x->bytes + name_len, value, len);
+	x->next = w->xattr_heads[hash & (w->xattr_nheads - 1)];
+	w->xattr_heads[hash & (w->xattr_nheads - 1)] = x;
+	w->xattr_count++;
+	return x;
+}
+
+static int append_item(struct node *node, struct xattr_item *x)
+{
+	uint32_t n = node->nxattrs;
+
+	if (!(n & (n - 1))) {
+		struct xattr_item **grown = realloc(node->xattrs, (n ? 2 * (size_t)n : 1) * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		node->xattrs = grown;
+	}
+	node->xattrs[node->nxattrs++] = x;
+	x->refs++;
+	return 0;
+}
+
+int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const void *value, size_t len)
+{
+	const char *suffix;
+	uint8_t index = split_name(name, &suffix);
+	struct xattr_item *x;
+
+	if (!index) {
+		auto_free char *path = erofs_node_path(node);
+
+		return erofs_diag_warn_path(w->diag, path ? path : "?",
+					    "attribute %s is of no namespace that images have, left out", name);
+	}
+	if (strlen(suffix) > DISK_XATTR_NAME_MAX || len > DISK_XATTR_VALUE_MAX)
+		return -E2BIG;
+	x = find_item(w, index, suffix, value, len);
+	return x ? append_item(node, x) : -ENOMEM;
+}
+
+static int compare_items(const struct xattr_item *a, const struct xattr_item *b)
+{
+	size_t len = a->name_len < b->name_len ? a->name_len : b->name_len;
+	int r = a->index - b->index;
+
+	if (!r)
+		r = memcmp(a->bytes, b->bytes, len);
+	if (!r)
+		r = a->name_len - b->name_len;
+	if (r)
+		return r;
+	len = a->value_len < b->value_len ? a->value_len : b->value_len;
+	r = memcmp(a->bytes + a->name_len, b->bytes + b->name_len, len);
+	return r ? r : a->value_len - b->value_len;
+}
+
+static int compare_by_name(const void *va, const void *vb)
+{
+	return compare_items(*(struct xattr_item *const *)va, *(struct xattr_item *const *)vb);
+}
+
+static int compare_in_node(const void *va, const void *vb)
+{
+	const struct xattr_item *a = *(struct xattr_item *const *)va, *b = *(struct xattr_item *const *)vb;
+
+	return a->shared != b->shared ? b->shared - a->shared : compare_items(a, b);
+}
+
+void erofs_xattr_order(struct node *node)
+{
+	uint32_t i;
+
+	if (!node->nxattrs)
+		return;
+	qsort(node->xattrs, node->nxattrs, sizeof(*node->xattrs), compare_in_node);
+	for (i = 0; i < node->nxattrs && node->xattrs[i]->shared; i++)
+		;
+	node->nshared = i < MAX_SHARED ? i : MAX_SHARED;
+}
+
+static void fill_entry(const struct xattr_item *x, uint8_t *dst)
+{
+	struct disk_xattr_entry *e = (struct disk_xattr_entry *)dst;
+
+	e->e_name_len = x->name_len;
+	e->e_name_index = x->index;
+	e->e_value_size = le16_of(x->value_len);
+	memcpy(dst + sizeof(*e), x->bytes, (size_t)x->name_len + x->value_len);
+}
+
+void erofs_xattr_share(struct writer *w)
+{
+	struct xattr_item *x;
+	size_t i;
+
+	for (i = 0; i < w->xattr_nheads; i++)
+		for (x = w->xattr_heads[i]; x; x = x->next)
+			x->shared = x->refs > w->o->xattr_tolerance;
+}
+
+/* Collect what is shared, sorted. */
+static int collect_shared(struct writer *w, struct xattr_item ***ret, size_t *ret_count, size_t *ret_bytes)
+{
+	struct xattr_item **all = malloc((w->xattr_count + 1) * sizeof(*all)), *x;
+	size_t i, n = 0, bytes = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < w->xattr_nheads; i++) {
+		for (x = w->xattr_heads[i]; x; x = x->next) {
+			if (!x->shared)
+				continue;
+			all[n++] = x;
+			bytes += item_size(x);
+		}
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), compare_by_name);
+	*ret = all;
+	*ret_count = n;
+	*ret_bytes = bytes;
+	return 0;
+}
+
+/* Ids count from the start of the image: xattr_blkaddr is 0. */
+int erofs_xattr_put_shared(struct writer *w)
+{
+	auto_free struct xattr_item **all = NULL;
+	auto_free uint8_t *area = NULL;
+	size_t count, bytes, i;
+	uint64_t pos, at = 0;
+	int err = collect_shared(w, &all, &count, &bytes);
+
+	if (err || !count)
+		return err;
+	area = calloc(1, bytes);
+	if (!area)
+		return -ENOMEM;
+	err = erofs_space_meta(&w->space, bytes, 0, &pos);
+	if (err)
+		return err;
+	if ((pos + bytes) / DISK_XATTR_ALIGN > UINT32_MAX)
+		return erofs_diag_fail(w->diag, -EFBIG, AT_NOWHERE, "more than 16 GiB of shared attributes");
+	for (i = 0; i < count; i++) {
+		all[i]->id = (uint32_t)((pos + at) / DISK_XATTR_ALIGN);
+		fill_entry(all[i], area + at);
+		at += item_size(all[i]);
+	}
+	return erofs_output_write(w, area, bytes, pos);
+}
+
+size_t erofs_xattr_size(const struct node *node)
+{
+	size_t size = sizeof(struct disk_xattr_header) + 4 * (size_t)node->nshared;
+	uint32_t i;
+
+	if (!node->nxattrs)
+		return 0;
+	for (i = node->nshared; i < node->nxattrs; i++)
+		size += item_size(node->xattrs[i]);
+	return size;
+}
+
+/* A cleared bit says that a name of this hash may be there (format.md 8.7). */
+static uint32_t make_filter(const struct node *node)
+{
+	uint32_t filter = UINT32_MAX, i;
+
+	for (i = 0; i < node->nxattrs; i++) {
+		const struct xattr_item *x = node->xattrs[i];
+
+		filter &= ~(UINT32_C(1) << (erofs_hash_xxh32(x->bytes, x->name_len,
+							     DISK_XATTR_FILTER_SEED + x->index) % 32));
+	}
+	return filter;
+}
+
+void erofs_xattr_fill(const struct writer *w, const struct node *node, uint8_t *dst)
+{
+	struct disk_xattr_header *h = (struct disk_xattr_header *)dst;
+	uint32_t i;
+
+	if (!node->nxattrs)
+		return;
+	if (!w->o->no_xattr_filter)
+		h->h_name_filter = le32_of(make_filter(node));
+	h->h_shared_count = (uint8_t)node->nshared;
+	dst += sizeof(*h);
+	for (i = 0; i < node->nshared; i++, dst += 4)
+		put_le32(dst, node->xattrs[i]->id);
+	for (; i < node->nxattrs; i++) {
+		fill_entry(node->xattrs[i], dst);
+		dst += item_size(node->xattrs[i]);
+	}
+}
+
+void erofs_xattr_fini(struct writer *w)
+{
+	struct xattr_item *x, *next;
+	size_t i;
+
+	for (i = 0; i < w->xattr_nheads; i++) {
+		for (x = w->xattr_heads[i]; x; x = next) {
+			next = x->next;
+			free(x);
+		}
+	}
+	free(w->xattr_heads);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
+/*
+ * write: from a source to an image.
+ *
+ * 1. A *source* (input_dir.c) fills a tree of nodes with all metadata, before anything is written. Another
+ *    input (a tar stream) does the same: it makes nodes with erofs_node_new() and erofs_node_insert(), adds
+ *    attributes with erofs_xattr_add(), and hands out contents through feed_ops. Nothing else in
+ *    this room knows where nodes come from.
+ * 2. The plan (plan.c): order of names, links, owners and times as the options want them, which attributes
+ *    are shared, sizes of directories. Positions of directories come first, the root's before all.
+ * 3. Contents (put_file.c) and the inodes of files, in the order of the tree.
+ * 4. Directories, whose nids are known now, and last the superblock.
+ *
+ * One thread does all of this; there are no locks.
+ */
+#ifndef EROFS_WRITE_PRIV_H
+#define EROFS_WRITE_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <erofs/write.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "diag/diag_priv.h"
+#include "disk/layout.h"
+#include "engine/engine_priv.h"
+
+/* ---- nodes (node.c) ---- */
+
+struct xattr_item;
+
+struct node {
+	struct node *parent;		/* NULL: the root, and the packed file */
+	struct node *link;		/* another name of this inode; NULL: this is it */
+	struct node **children;		/* directories; sorted by name in bytes by the plan */
+	struct xattr_item **xattrs;	/* sorted by the plan: shared ones first */
+	char *name;			/* "" of the root */
+	char *target;			/* symlinks, size bytes */
+	uint64_t size;			/* regular files, symlinks, directories (set by the plan) */
+	int64_t mtime;
+	uint64_t nid;			/* where its inode is, once it is */
+	uint32_t mtime_nsec;
+	uint32_t mode;			/* type and permissions */
+	uint32_t uid, gid;
+	uint32_t nlink;
+	uint32_t rdev;			/* as on disk; devices */
+	uint32_t nchildren, nxattrs, nshared;
+	uint32_t ino;			/* serial number */
+	bool extended;			/* 64 bytes */
+	uint64_t block;			/* directories: first full block */
+	uint64_t key;			/* for the source's own use */
+};
+
+/* Where the bytes of a regular file are: @size of them in @fd from @off on. */
+struct contents {
+	int fd;
+	bool owned;			/* close it */
+	uint64_t off;
+};
+
+struct feed;
+
+struct feed_ops {
+	/* 0, negative errno (reported). */
+	int (*open)(struct feed *src, const struct node *node, struct contents *ret);
+	void (*free)(struct feed *src);
+};
+
+struct feed {
+	const struct feed_ops *ops;
+	struct node *root;
+	void *priv;
+};
+
+struct writer;
+
+/* A node without a parent. @name is copied. NULL: no memory. */
+struct node *erofs_node_new(const char *name, size_t len);
+/* Give @dir another child. 0, -ENOMEM. The tree frees it. */
+int erofs_node_insert(struct node *dir, struct node *child);
+/* A whole tree. NULL is fine. */
+void erofs_node_free(struct node *root);
+/* The path from the root, "a/b"; "" of the root. NULL: no memory; free() it. */
+char *erofs_node_path(const struct node *node);
+/* Device number as it is on disk. */
+uint32_t erofs_node_rdev(dev_t dev);
+
+/* ---- names that are left out (exclude.c) ---- */
+
+struct exclude;
+
+/* 0, -EINVAL an expression is wrong (reported), -ENOMEM. */
+int erofs_exclude_new(const struct erofs_write_options *o, struct erofs_diag *diag, struct exclude **ret);
+void erofs_exclude_free(struct exclude *ex);
+bool erofs_exclude_has(const struct exclude *ex, const char *path);
+
+/* ---- attributes (put_xattr.c) ---- */
+
+struct xattr_item {
+	struct xattr_item *next;	/* of its hash class */
+	uint64_t hash;
+	uint32_t id;			/* if shared: position in units of 4 bytes */
+	uint32_t refs;			/* inodes */
+	bool shared;
+	uint8_t index, name_len;
+	uint16_t value_len;
+	uint8_t bytes[];		/* suffix and value */
+};
+
+/*
+ * Add one attribute to a node. Names outside the namespaces of the format are left out with a warning.
+ * 0, -ENOMEM, -E2BIG (reported).
+ */
+int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const void *value, size_t len);
+/* Decide which are shared. After the last erofs_xattr_add(). */
+void erofs_xattr_share(struct writer *w);
+/* Order within a node, once that is decided. */
+void erofs_xattr_order(struct node *node);
+/* Write the shared ones; their ids are known then. */
+int erofs_xattr_put_shared(struct writer *w);
+size_t erofs_xattr_size(const struct node *node);
+void erofs_xattr_fill(const struct writer *w, const struct node *node, uint8_t *dst);
+void erofs_xattr_fini(struct writer *w);
+
+/* ---- the output (image_out.c) ---- */
+
+struct output {
+	int fd;
+	char *path;			/* symlinks resolved */
+	char *temp;			/* NULL: in place */
+	bool regular;
+	uint64_t end;			/* bytes written so far reach to here */
+};
+
+int erofs_output_open(struct writer *w);
+/* All of it is written: flush if asked for, give it its name. */
+int erofs_output_commit(struct writer *w, uint64_t size);
+/* Remove what is not finished. */
+void erofs_output_drop(struct output *out);
+int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off);
+int erofs_output_read(struct writer *w, void *buf, size_t len, uint64_t off);
+
+/* ---- space (space.c) ---- */
+
+/* Free room within blocks of metadata, by size, so that small inodes fill what larger ones left. */
+struct gaps {
+	uint64_t *at;
+	size_t count, room;
+};
+
+struct space {
+	unsigned int blkbits;
+	uint64_t next;			/* first block that is free */
+	uint64_t meta_blocks;
+	struct gaps *gaps;		/* by length in units of 32 bytes */
+};
+
+int erofs_space_init(struct space *s, unsigned int blkbits);
+void erofs_space_fini(struct space *s);
+uint64_t erofs_space_blocks(struct space *s, uint64_t count);
+/*
+ * Room for @size bytes of metadata, of which the last @tail lie within one block, and the byte in front
+ * of them in the same. @tail is at most a block less 64, or @size at most a block. 0, -ENOMEM.
+ */
+int erofs_space_meta(struct space *s, uint64_t size, uint64_t tail, uint64_t *ret_pos);
+/* [pos, end) lies in one block and is free. */
+int erofs_space_give(struct space *s, uint64_t pos, uint64_t end);
+
+/* ---- putting things into the image ---- */
+
+struct body {
+	unsigned int layout;
+	uint32_t u;			/* i_u */
+	const uint8_t *map;
+	size_t map_len, map_align;
+	const uint8_t *tail;
+	size_t tail_len;
+};
+
+/* put_inode.c */
+size_t erofs_inode_head(const struct node *node);	/* core and attributes */
+int erofs_inode_put(struct writer *w, struct node *node, const struct body *body);
+int erofs_inode_put_at(struct writer *w, const struct node *node, const struct body *body, uint64_t pos);
+/* Decide between compact and extended. 0, -EOVERFLOW, -E2BIG (reported). */
+int erofs_inode_choose(struct writer *w, struct node *node);
+
+/* put_dir.c */
+uint64_t erofs_dir_size(const struct writer *w, const struct node *dir);
+int erofs_dir_place(struct writer *w, struct node *dir);
+int erofs_dir_put(struct writer *w, struct node *dir);
+
+/* put_file.c */
+int erofs_file_put(struct writer *w, struct node *node);
+int erofs_file_room(struct writer *w);
+
+/* put_super.c */
+int erofs_super_put(struct writer *w);
+
+/* plan.c */
+int erofs_plan(struct writer *w);
+
+/* input_dir.c */
+int erofs_input_dir(struct writer *w, const char *path, struct feed *ret);
+
+/* ---- one run ---- */
+
+struct writer {
+	const struct erofs_write_options *o;	/* C */
+	struct erofs_engine *eng;		/* C */
+	struct erofs_diag *diag;		/* C */
+	unsigned int blkbits;			/* C */
+	uint32_t blksz;				/* C */
+	int64_t build_time;			/* C */
+	struct exclude *exclude;		/* C */
+	struct feed feed;
+	struct output out;
+	struct space space;
+	struct xattr_item **xattr_heads;	/* hash table */
+	size_t xattr_nheads, xattr_count;
+	struct node **dirs;			/* all directories, parents first */
+	size_t ndirs, dirs_room;
+	uint32_t ninodes;
+	uint8_t uuid[16];
+	uint8_t *scratch;			/* of the owner */
+	dev_t out_dev;				/* the output as it was before, or is */
+	ino_t out_ino;
+	bool has_out_ino;
+};	/* C constant once the source is read */
+
+bool erofs_write_is_cancelled(const struct writer *w);
+
+#endif

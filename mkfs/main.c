@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* mkfs.erofs: make an EROFS image of a directory. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mkfs.h"
+
+static int print_version(const struct cli *cli)
+{
+	printf("mkfs.erofs (compatible with erofs-utils) %s\navailable compressors: \nerofs-tools %s\n",
+	       EROFS_UTILS_COMPAT, erofs_version());
+	return erofs_cli_close_stdout(cli) ? 1 : 0;
+}
+
+static void print_result(const struct erofs_write_result *r)
+{
+	const uint8_t *u = r->uuid;
+
+	printf("Build completed.\n------\nFilesystem UUID: %02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
+	       "%02x%02x%02x%02x%02x%02x\n", u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9],
+	       u[10], u[11], u[12], u[13], u[14], u[15]);
+	printf("Filesystem total blocks: %" PRIu64 " (of %" PRIu32 "-byte blocks)\n", r->blocks, r->block_size);
+	printf("Filesystem total inodes: %" PRIu64 "\nFilesystem total metadata blocks: %" PRIu64 "\n"
+	       "Filesystem total deduplicated bytes (of source files): 0\n", r->inodes, r->meta_blocks);
+}
+
+static int build(struct cli *cli, const struct mkfs_options *o, struct erofs_engine *eng,
+		 struct erofs_diag *diag)
+{
+	struct erofs_write_result result;
+	int err;
+
+	if (!o->quiet)
+		printf("mkfs.erofs %s\n", EROFS_UTILS_COMPAT);
+	err = erofs_write(&o->write, eng, diag, &result);
+	erofs_cli_flush(cli, diag);
+	if (err) {
+		fprintf(stderr, "<E> erofs: \tCould not format the device : [Error %d] %s\n", -err,
+			strerror(-err));
+		return 1;
+	}
+	if (!o->quiet)
+		print_result(&result);
+	return erofs_cli_close_stdout(cli) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli_engine engine = { .workers = "1" };
+	struct erofs_engine *eng = NULL;
+	struct erofs_diag *diag = NULL;
+	struct mkfs_options o;
+	struct cli cli;
+	int status;
+
+	erofs_cli_init(&cli, "mkfs.erofs");
+	status = mkfs_parse_options(argc, argv, &cli, &o);
+	if (!status && o.help) {
+		status = mkfs_print_help(&cli, o.help_all);
+	} else if (!status && o.version) {
+		status = print_version(&cli);
+	} else if (!status) {
+		status = 1;
+		if (!erofs_diag_new(erofs_cli_finding, &cli, &diag) &&
+		    !erofs_cli_engine_new(&cli, &engine, 1, diag, &eng)) {
+			erofs_cli_catch_signals(eng);
+			status = build(&cli, &o, eng, diag);
+			erofs_cli_catch_signals(NULL);
+		}
+		erofs_engine_free(eng);
+		erofs_diag_free(diag);
+		if (erofs_cli_caught_signal())
+			erofs_cli_die_by(erofs_cli_caught_signal());
+	}
+	mkfs_free_options(&o);
+	return status;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The command line of mkfs.erofs (cli.md 7). */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+
+#include "mkfs.h"
+
+enum {
+	OPT_HELP = 1, OPT_VERSION, OPT_BLOCK, OPT_UUID, OPT_LABEL, OPT_TIME, OPT_ALL_TIME, OPT_MKFS_TIME,
+	OPT_EXTENDED, OPT_TOLERANCE, OPT_ALL_ROOT, OPT_UID, OPT_GID, OPT_UID_OFFSET, OPT_GID_OFFSET,
+	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
+	OPT_LEVEL, OPT_VERBOSE, OPT_ABSENT,
+};
+
+static const struct cli_option table[] = {
+	CLI_MAIN_GROUP("Options"),
+	{ OPT_BLOCK, "", 'b', "#", "block size, 512 to 65536 (default 4096)" },
+	{ OPT_EXTENDED, "", 'E', "LIST",
+	  "noinline_data, force-inode-compact, force-inode-extended, nosbcrc, ^xattr-name-filter" },
+	{ OPT_LABEL, "", 'L', "LABEL", "volume label, at most 15 bytes" },
+	{ OPT_TIME, "", 'T', "#", "build time, seconds since 1970 (default now)" },
+	{ OPT_UUID, "", 'U', "UUID", "UUID, clear, or random (default)" },
+	{ OPT_TOLERANCE, "", 'x', "#", "share attributes of more than # inodes (default 2); < 0: none" },
+	{ OPT_ALL_TIME, "all-time", 0, "", "-T is the time of all files too (default)" },
+	{ OPT_MKFS_TIME, "mkfs-time", 0, "", "-T is the build time alone" },
+	{ OPT_IGNORE_MTIME, "ignore-mtime", 0, "", "all files get the build time" },
+	{ OPT_PRESERVE_MTIME, "preserve-mtime", 0, "", "files keep their times" },
+	{ OPT_ALL_ROOT, "all-root", 0, "", "root owns all files" },
+	{ OPT_UID, "force-uid", 0, "#", "owner of all files" },
+	{ OPT_GID, "force-gid", 0, "#", "group of all files" },
+	{ OPT_UID_OFFSET, "uid-offset", 0, "#", "added to owners" },
+	{ OPT_GID_OFFSET, "gid-offset", 0, "#", "added to groups" },
+	{ OPT_PATH, "exclude-path", 0, "X", "leave out this path" },
+	{ OPT_REGEX, "exclude-regex", 0, "X", "leave out paths that match" },
+	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
+	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
+	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
+	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
+	{ OPT_VERBOSE, "verbose", 'v', "", "one message level more, may be repeated" },
+	{ OPT_HELP, "help", 'h', "[all]", "show this help; all: describe every option" },
+	{ OPT_VERSION, "version", 'V', "", "show versions" },
+
+	/* refused by name, never ignored */
+	CLI_OTHER_GROUP("Not implemented"),
+	{ OPT_ABSENT, "", 'z', "X", "not implemented" },
+	{ OPT_ABSENT, "", 'C', "#", "not implemented" },
+	{ OPT_ABSENT, "", 'm', "#", "not implemented" },
+	{ OPT_ABSENT, "tar", 0, "[X]", "not implemented" },
+	{ OPT_ABSENT, "aufs", 0, "", "not implemented" },
+	{ OPT_ABSENT, "ovlfs-strip", 0, "[X]", "not implemented" },
+	{ OPT_ABSENT, "sort", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "chunksize", 0, "#", "not implemented" },
+	{ OPT_ABSENT, "blobdev", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "compress-hints", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "mount-point", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "file-contexts", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "fs-config-file", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "product-out", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "block-list-file", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "workers", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "xattr-prefix", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "offset", 0, "#", "not implemented" },
+	{ OPT_ABSENT, "xattr-inode-digest", 0, "[X]", "not implemented" },
+	{ OPT_ABSENT, "dsunit", 0, "#", "not implemented" },
+	{ OPT_ABSENT, "root-xattr-isize", 0, "#", "not implemented" },
+	{ OPT_ABSENT, "max-extent-bytes", 0, "#", "not implemented" },
+	{ OPT_ABSENT, "fsalignblks", 0, "#", "not implemented" },
+	{ OPT_ABSENT, "zfeature-bits", 0, "#", "not implemented" },
+	{ OPT_ABSENT, "zD", 0, "[X]", "not implemented" },
+	{ OPT_ABSENT, "MZ", 0, "[X]", "not implemented" },
+	{ OPT_ABSENT, "clean", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "incremental", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "ungzip", 0, "[X]", "not implemented" },
+	{ OPT_ABSENT, "unxz", 0, "[X]", "not implemented" },
+	{ OPT_ABSENT, "gzinfo", 0, "[X]", "not implemented" },
+	{ OPT_ABSENT, "vmdk-desc", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "async-queue-limit", 0, "#", "not implemented" },
+	{ OPT_ABSENT, "s3", 0, "X", "not implemented" },
+	{ OPT_ABSENT, "oci", 0, "[X]", "not implemented" },
+	{ 0 },
+};
+
+int mkfs_print_help(const struct cli *cli, bool all)
+{
+	puts("Usage: mkfs.erofs [OPTIONS] FILE DIR\nMake an EROFS image of a directory, uncompressed.\n");
+	erofs_cli_print_options(table, all);
+	return erofs_cli_close_stdout(cli) ? 1 : 0;
+}
+
+static int take_id(const struct cli_parse *p, uint32_t *ret)
+{
+	uint64_t v;
+
+	if (!erofs_cli_number(p->arg, &v) || v > UINT32_MAX)
+		return erofs_cli_bad_value(p, "a number of 32 bits");
+	*ret = (uint32_t)v;
+	return 1;
+}
+
+static bool read_uuid(const char *text, uint8_t uuid[16])
+{
+	unsigned int i, one;
+
+	if (strlen(text) != 36)
+		return false;
+	for (i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			if (*text++ != '-')
+				return false;
+		if (!isxdigit((unsigned char)text[0]) || !isxdigit((unsigned char)text[1]) ||
+		    sscanf(text, "%2x", &one) != 1)
+			return false;
+		uuid[i] = (uint8_t)one;
+		text += 2;
+	}
+	return true;
+}
+
+static int take_uuid(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	memset(w->uuid, 0, sizeof(w->uuid));
+	w->has_uuid = strcmp(p->arg, "random") != 0;
+	if (!w->has_uuid || !strcmp(p->arg, "clear") || read_uuid(p->arg, w->uuid))
+		return 1;
+	return erofs_cli_bad_value(p, "a UUID, clear or random");
+}
+
+static int take_time(const struct cli_parse *p, struct mkfs_options *o)
+{
+	uint64_t v;
+
+	if (!erofs_cli_number(p->arg, &v) || v > INT64_MAX)
+		return erofs_cli_bad_value(p, "seconds since 1970");
+	o->write.has_time = 1;
+	o->write.time = (int64_t)v;
+	return 1;
+}
+
+static int take_tolerance(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	const char *digits = p->arg + (*p->arg == '-');
+	uint64_t v;
+
+	if (!erofs_cli_number(digits, &v) || v > INT32_MAX)
+		return erofs_cli_bad_value(p, "a number");
+	w->no_xattrs = *p->arg == '-' && v;
+	w->xattr_tolerance = (uint32_t)v;
+	return 1;
+}
+
+static int take_block(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	uint64_t v;
+
+	if (!erofs_cli_size(p->arg, &v) || v < 512 || v > 65536 || v & (v - 1))
+		return erofs_cli_bad_value(p, "a power of two from 512 to 65536");
+	w->block_size = (uint32_t)v;
+	return 1;
+}
+
+struct times {
+	int all;		/* 1 --all-time, 0 --mkfs-time, -1 neither */
+	bool preserve;
+};
+
+static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
+{
+	struct erofs_write_options *w = &o->write;
+
+	switch (p->opt->id) {
+	case OPT_ALL_ROOT: o->uid = o->gid = 0; w->force_uid = &o->uid; w->force_gid = &o->gid; return 1;
+	case OPT_UID: w->force_uid = &o->uid; return take_id(p, &o->uid);
+	case OPT_GID: w->force_gid = &o->gid; return take_id(p, &o->gid);
+	case OPT_UID_OFFSET: return take_id(p, &w->uid_offset);
+	case OPT_GID_OFFSET: return take_id(p, &w->gid_offset);
+	case OPT_PATH: return erofs_cli_append(&o->paths, p->arg);
+	case OPT_REGEX: return erofs_cli_append(&o->regexes, p->arg);
+	case OPT_DEREFERENCE: w->hard_dereference = 1; return 1;
+	case OPT_FSYNC: w->fsync = 1; return 1;
+	default: return 0;
+	}
+}
+
+static int take_common(const struct cli_parse *p, struct mkfs_options *o)
+{
+	uint64_t level;
+
+	switch (p->opt->id) {
+	case OPT_HELP: o->help = true; return erofs_cli_take_help(p, &o->help_all);
+	case OPT_VERSION: o->version = true; return 1;
+	case OPT_QUIET: o->quiet = true; return 1;
+	case OPT_VERBOSE: p->cli->level += p->cli->level < 9; return 1;
+	case OPT_LEVEL:
+		if (!erofs_cli_number(p->arg, &level) || level > 9)
+			return erofs_cli_bad_value(p, "a level from 0 to 9");
+		p->cli->level = (int)level;
+		return 1;
+	default: return 0;
+	}
+}
+
+static int take_option(const struct cli_parse *p, struct mkfs_options *o, struct times *t)
+{
+	char name[32];
+	int r = take_common(p, o);
+
+	if (!r)
+		r = take_owner(p, o);
+	if (r)
+		return r;
+	switch (p->opt->id) {
+	case OPT_BLOCK: return take_block(p, &o->write);
+	case OPT_EXTENDED: return mkfs_take_extended(p, o);
+	case OPT_LABEL: o->write.label = p->arg; return 1;
+	case OPT_TIME: return take_time(p, o);
+	case OPT_UUID: return take_uuid(p, &o->write);
+	case OPT_TOLERANCE: return take_tolerance(p, &o->write);
+	case OPT_ALL_TIME: t->all = 1; return 1;
+	case OPT_MKFS_TIME: t->all = 0; return 1;
+	case OPT_IGNORE_MTIME: o->write.all_time = 1; t->preserve = false; return 1;
+	case OPT_PRESERVE_MTIME: o->write.all_time = 0; t->preserve = true; return 1;
+	default:
+		erofs_cli_usage(p->cli, 1, "%s is not implemented", erofs_cli_option_name(p->opt, name));
+		return -EINVAL;
+	}
+}
+
+/* SOURCE_DATE_EPOCH stands above all options (cli.md 13). */
+static int settle_times(struct cli *cli, struct mkfs_options *o, const struct times *t)
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	struct erofs_write_options *w = &o->write;
+	uint64_t v;
+
+	if (w->has_time && t->all && !t->preserve)
+		w->all_time = 1;
+	if (!epoch || !*epoch)
+		return 0;
+	if (!erofs_cli_number(epoch, &v) || v > INT64_MAX)
+		return erofs_cli_usage(cli, 1, "SOURCE_DATE_EPOCH: '%s' is no number", epoch);
+	if (w->has_time && w->time != (int64_t)v)
+		erofs_cli_note(cli, 'W', "SOURCE_DATE_EPOCH overrides -T");
+	w->has_time = w->all_time = 1;
+	w->time = (int64_t)v;
+	return 0;
+}
+
+static int take_operands(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
+{
+	int at = p->operand;
+
+	if (argc - at < 2)
+		return erofs_cli_usage(p->cli, 1, "missing argument: %s", argc == at ? "FILE" : "SOURCE");
+	if (argc - at > 2)
+		return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 2]);
+	if (o->write.label && strlen(o->write.label) > 15)
+		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
+	o->write.output = argv[at];
+	o->write.source = argv[at + 1];
+	return 0;
+}
+
+int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_options *ret)
+{
+	struct times t = { .all = -1 };
+	struct cli_parse p;
+	int r, err;
+
+	*ret = (struct mkfs_options){ .write = { .size = sizeof(ret->write), .xattr_tolerance = 2 } };
+	if (erofs_cli_parse_begin(&p, cli, table, 1))
+		return 1;
+	err = 0;
+	while (!err && (r = erofs_cli_parse_next(&p, argc, argv))) {
+		r = r < 0 ? r : take_option(&p, ret, &t);
+		err = r < 0 ? r : 0;
+	}
+	erofs_cli_parse_end(&p);
+	if (err)
+		return 1;
+	if (ret->quiet)
+		cli->level = 0;
+	if (ret->help || ret->version)
+		return 0;
+	ret->write.exclude_paths = ret->paths.words;
+	ret->write.exclude_regexes = ret->regexes.words;
+	return settle_times(cli, ret, &t) ? 1 : take_operands(argc, argv, &p, ret);
+}
+
+void mkfs_free_options(struct mkfs_options *o)
+{
+	free(o->paths.words);
+	free(o->regexes.words);
+}
