@@ -45,6 +45,7 @@ static char *temp_name(const char *target)
 static int open_temp(struct cli_output *out, const struct stat *old)
 {
 	mode_t mask = umask(0);
+	int err;
 
 	umask(mask);
 	out->temp = temp_name(out->target);
@@ -53,9 +54,16 @@ static int open_temp(struct cli_output *out, const struct stat *old)
 	out->fd = mkostemp(out->temp, O_CLOEXEC);
 	if (out->fd >= 0 && !fchmod(out->fd, old ? old->st_mode & 07777 : 0666 & ~mask))
 		return 0;
+	err = -errno;
+	if (out->fd >= 0) {
+		close(out->fd);
+		(void)unlink(out->temp);
+		out->fd = -1;
+	}
 	free(out->temp);
 	out->temp = NULL;
-	return -errno;
+	errno = -err;	/* the caller reports it */
+	return err;
 }
 
 int erofs_cli_output_open(const struct cli *cli, const char *name, struct cli_output *out)

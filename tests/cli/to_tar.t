@@ -294,6 +294,16 @@ def _():
         is_(os.listdir(folder), [])
 
 
+@test('--to-tar=FILE: a folder whose files cannot be given a mode is left as it was')
+def _():
+    picture, _ = samples.plain()
+    folder = fresh('out', make=True)
+    refused = tools.refuse_calls([91])      # fchmod
+    expect(dump('--to-tar=' + os.path.join(folder, 'x.tar'), picture, preexec=refused), 2,
+           r'x\.tar: cannot create: Operation not permitted')
+    is_(os.listdir(folder), [])
+
+
 @test('--to-tar=FILE: an old file stays until the new one is whole, with its mode; symlinks are followed')
 def _():
     picture, _ = samples.plain()
