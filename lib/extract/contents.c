@@ -203,6 +203,8 @@ static void write_range(struct large *l, struct lane *lane, uint64_t from, uint6
 	erofs_lane_divert(lane, diag);
 	if (r < 0)
 		note_error(l, r, NULL);
+	else
+		erofs_lane_count(lane, 0, to - from);
 }
 
 static int finish_large(struct large *l, struct lane *lane, const char **ret_what)
@@ -303,6 +305,8 @@ static void skip_hole(struct large *l, struct lane *lane, uint64_t n)
 								       memory_order_relaxed,
 								       memory_order_relaxed))
 		;
+	if (next < behind)
+		erofs_lane_count(lane, 0, (behind - next) * WRITE_RANGE);
 }
 
 static void work_on(struct large *l, struct lane *lane)
@@ -355,6 +359,11 @@ static bool is_in_the_way(const struct extract *x, int dir_fd, const char *name)
 	return !x->opt->overwrite && !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW);
 }
 
+bool erofs_extract_is_large(const struct extract *x, const struct erofs_inode *ino)
+{
+	return ino->size > STREAM_RUN || x->opt->safe_writes;
+}
+
 int erofs_extract_contents(struct extract *x, struct lane *lane, struct walk_dir *dir, const char *name,
 			   const struct erofs_inode *ino)
 {
@@ -363,7 +372,7 @@ int erofs_extract_contents(struct extract *x, struct lane *lane, struct walk_dir
 	struct large *large = NULL;
 	int dir_fd, err = erofs_tree_pin(&x->tree, target, &dir_fd);
 
-	if (!err && (ino->size > STREAM_RUN || x->opt->safe_writes)) {
+	if (!err && erofs_extract_is_large(x, ino)) {
 		what = "cannot create";
 		err = is_in_the_way(x, dir_fd, name) ? erofs_tree_make_room(&x->tree, dir_fd, name) :
 						       begin_large(x, dir, dir_fd, name, ino, &large);

@@ -199,7 +199,7 @@ static void count_made(struct extract *x, struct lane *lane, const struct erofs_
 	} else if (!err) {
 		count(S_ISLNK(ino->mode) ? &x->symlinks : &x->specials);
 	}
-	erofs_lane_count(lane, 1, S_ISREG(ino->mode) ? ino->size : 0);
+	erofs_lane_count(lane, 1, S_ISREG(ino->mode) && !erofs_extract_is_large(x, ino) ? ino->size : 0);
 }
 
 /* Link all names that waited to one that was made. */

@@ -185,6 +185,8 @@ int erofs_extract_salvage(struct extract *x, struct lane *lane, const struct ero
 struct erofs_diag *erofs_extract_hush(const struct extract *x, struct lane *lane);
 int erofs_extract_write_run(const struct extract *x, int fd, const struct run *run);
 
+/* contents.c: is the file written, and counted, in ranges? */
+bool erofs_extract_is_large(const struct extract *x, const struct erofs_inode *ino);
 /* contents.c: write a regular file. As erofs_extract_make(). */
 int erofs_extract_contents(struct extract *x, struct lane *lane, struct walk_dir *dir, const char *name,
 			   const struct erofs_inode *ino);
