@@ -20,6 +20,7 @@ int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_i
 	struct erofs_tar_options options = { .size = sizeof(options), .name = start_name(o),
 					     .select = o->select.select,
 					     .strip_components = o->select.strip_components };
+	struct cli_work work = { .verb = "writing", .eng = eng };
 	struct cli_progress *progress;
 	struct cli_output out;
 	int found, err, closed;
@@ -33,7 +34,9 @@ int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_i
 	options.fd = out.fd;
 	erofs_cli_catch_signals(eng);
 	erofs_cli_interrupt_writes();
-	progress = erofs_cli_progress_start(cli, eng, true);
+	work.to_stdout = out.fd == STDOUT_FILENO;
+	dump_count_total(o, img, found, &work);
+	progress = erofs_cli_progress_start(cli, &work);
 	err = erofs_to_tar(img, eng, &options, diag, NULL);
 	erofs_cli_progress_stop(progress);
 	erofs_cli_catch_signals(NULL);

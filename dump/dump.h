@@ -43,9 +43,12 @@ void dump_print_inode(const struct erofs_stat *st, const char *path);
 int dump_print_extents(const struct erofs_inode *ino, struct erofs_diag *diag, const char *path);
 int dump_print_entries(const struct erofs_inode *ino, struct erofs_diag *diag);
 /* --recursive, --long, --print0: one name a line, no header. @path: of the start */
-int dump_print_list(struct erofs_image *img, struct erofs_engine *eng, const struct dump_options *o,
-		    uint64_t nid, const char *path, struct erofs_diag *diag);
-int dump_print_contents(const struct erofs_inode *ino, struct erofs_diag *diag);
+int dump_print_list(const struct cli *cli, struct erofs_image *img, struct erofs_engine *eng,
+		    const struct dump_options *o, uint64_t nid, const char *path, struct erofs_diag *diag);
+int dump_print_contents(const struct cli *cli, const struct erofs_inode *ino, struct erofs_diag *diag);
+/* How many files there will be, if that is known: all, as the superblock says. @part: not from the root */
+void dump_count_total(const struct dump_options *o, const struct erofs_image *img, bool part,
+		      struct cli_work *work);
 
 /*
  * Write the tree as a stream. 0; -EUCLEAN: some of it is not there, or is damaged; other errors: it is not

@@ -40,6 +40,7 @@ int dump_extract(struct cli *cli, const struct dump_options *o, struct erofs_ima
 	const char *target = choose_target(cli, o);
 	struct erofs_extract_result result = { 0 };
 	struct erofs_extract_options options;
+	struct cli_work work = { .verb = "extracting", .eng = eng };
 	struct cli_progress *progress;
 	int found, err;
 
@@ -53,7 +54,8 @@ int dump_extract(struct cli *cli, const struct dump_options *o, struct erofs_ima
 		return found == -ENOENT || found == -ENOTDIR ? -EUCLEAN : found;
 	options.has_nid = found;
 	erofs_cli_catch_signals(eng);
-	progress = erofs_cli_progress_start(cli, eng, true);
+	dump_count_total(o, img, found, &work);
+	progress = erofs_cli_progress_start(cli, &work);
 	err = erofs_extract(img, eng, &options, diag, &result);
 	erofs_cli_progress_stop(progress);
 	erofs_cli_catch_signals(NULL);

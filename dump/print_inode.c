@@ -2,6 +2,7 @@
 /* One inode: what it says, its extents, its entries, its contents (cli.md 6). */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,26 +133,39 @@ int dump_print_entries(const struct erofs_inode *ino, struct erofs_diag *diag)
 	return r;
 }
 
-int dump_print_contents(const struct erofs_inode *ino, struct erofs_diag *diag)
+static int copy_contents(const struct erofs_inode *ino, struct cli_work *work, struct erofs_diag *diag)
 {
-	struct erofs_stat st;
 	uint64_t off = 0;
 	ssize_t n;
-	char *buf;
+	char *buf = malloc(CAT_BYTES);
 
-	erofs_inode_stat(ino, &st);
-	if (S_ISDIR(st.mode))
-		return -EISDIR;
-	if (!S_ISREG(st.mode) && !S_ISLNK(st.mode))
-		return 0;
-	buf = malloc(CAT_BYTES);
 	if (!buf)
 		return -ENOMEM;
 	while ((n = erofs_pread(ino, diag, buf, CAT_BYTES, off)) > 0) {
 		if (fwrite(buf, 1, (size_t)n, stdout) != (size_t)n)
 			break;		/* told at the end, with its reason */
 		off += (uint64_t)n;
+		atomic_store_explicit(&work->bytes, off, memory_order_relaxed);
 	}
 	free(buf);
 	return n < 0 ? (int)n : 0;
+}
+
+int dump_print_contents(const struct cli *cli, const struct erofs_inode *ino, struct erofs_diag *diag)
+{
+	struct cli_work work = { .verb = "reading", .to_stdout = true };
+	struct cli_progress *progress;
+	struct erofs_stat st;
+	int err;
+
+	erofs_inode_stat(ino, &st);
+	if (S_ISDIR(st.mode))
+		return -EISDIR;
+	if (!S_ISREG(st.mode) && !S_ISLNK(st.mode))
+		return 0;
+	work.total_bytes = st.size;
+	progress = erofs_cli_progress_start(cli, &work);
+	err = copy_contents(ino, &work, diag);
+	erofs_cli_progress_stop(progress);
+	return err;
 }

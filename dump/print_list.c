@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 struct listing {
 	const struct dump_options *o;
+	struct cli_work work;
 	const char *start;	/* path in front of the names, without a slash at its end; NULL: none */
 	size_t start_len;
 	bool terminal;
@@ -76,8 +78,11 @@ static void put_details(const struct erofs_stat *st)
 
 static int put_entry(void *priv, const struct erofs_name *name)
 {
-	const struct listing *l = priv;
+	struct listing *l = priv;
+	uint64_t files = atomic_load_explicit(&l->work.files, memory_order_relaxed);
 
+	/* nobody else writes it */
+	atomic_store_explicit(&l->work.files, files + 1, memory_order_relaxed);
 	if (l->o->details)
 		put_details(name->stat);
 	if (l->start) {
@@ -94,16 +99,33 @@ static int put_entry(void *priv, const struct erofs_name *name)
 	return ferror_unlocked(stdout) ? -EPIPE : 0;	/* told when it is closed, with its reason */
 }
 
-int dump_print_list(struct erofs_image *img, struct erofs_engine *eng, const struct dump_options *o,
-		    uint64_t nid, const char *path, struct erofs_diag *diag)
+void dump_count_total(const struct dump_options *o, const struct erofs_image *img, bool part,
+		      struct cli_work *work)
+{
+	struct erofs_super_info info;
+
+	erofs_image_super(img, &info);
+	work->total_files = part || o->select.select ? 0 : info.inodes;
+}
+
+int dump_print_list(const struct cli *cli, struct erofs_image *img, struct erofs_engine *eng,
+		    const struct dump_options *o, uint64_t nid, const char *path, struct erofs_diag *diag)
 {
 	struct erofs_list_options options = { .size = sizeof(options), .nid = nid, .has_nid = 1,
 					      .one_level = !o->recursive, .stat = o->details,
 					      .select = o->select.select };
-	struct listing l = { .o = o, .terminal = isatty(STDOUT_FILENO) };
+	struct listing l = { .o = o, .terminal = isatty(STDOUT_FILENO),
+			     .work = { .verb = "listing", .to_stdout = true } };
+	struct cli_progress *progress;
+	int err;
 
-	if (o->recursive)
+	if (o->recursive) {
 		l.start = strcmp(path, "/") ? path : "";
+		dump_count_total(o, img, *l.start, &l.work);
+	}
 	l.start_len = l.start ? strlen(l.start) : 0;
-	return erofs_list(img, eng, &options, put_entry, &l, diag);
+	progress = erofs_cli_progress_start(cli, &l.work);
+	err = erofs_list(img, eng, &options, put_entry, &l, diag);
+	erofs_cli_progress_stop(progress);
+	return err;
 }

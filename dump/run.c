@@ -116,7 +116,7 @@ static int print_inode(struct run *r)
 	int err = 0, more;
 
 	if (r->o->cat) {
-		err = dump_print_contents(r->ino, r->diag);
+		err = dump_print_contents(r->cli, r->ino, r->diag);
 		if (err == -EISDIR)
 			erofs_cli_say(r->cli, 'E', "cannot show a directory with --cat (try --ls)");
 		return err;
@@ -127,7 +127,7 @@ static int print_inode(struct run *r)
 	if (r->o->extents)
 		err = dump_print_extents(r->ino, r->diag, r->path);
 	if (r->o->list) {
-		more = bare ? dump_print_list(r->img, r->eng, r->o, r->st.nid, r->path, r->diag) :
+		more = bare ? dump_print_list(r->cli, r->img, r->eng, r->o, r->st.nid, r->path, r->diag) :
 			      dump_print_entries(r->ino, r->diag);
 		if (more == -ENOTDIR)
 			erofs_cli_say(r->cli, 'E', "%s: %s", r->path, strerror(ENOTDIR));
@@ -152,12 +152,17 @@ static int tell_inode(struct run *r)
 
 static int print_statistics(struct run *r)
 {
+	struct cli_work work = { .verb = "counting", .eng = r->eng };
 	struct erofs_statistics *s = &r->facts.statistics;
+	struct cli_progress *progress;
 	int err;
 
 	/* the rest does not run on the engine: there a signal may end the process at once */
 	erofs_cli_catch_signals(r->eng);
+	dump_count_total(r->o, r->img, false, &work);
+	progress = erofs_cli_progress_start(r->cli, &work);
 	err = erofs_count_tree(r->img, r->eng, r->diag, s);
+	erofs_cli_progress_stop(progress);
 	if (!r->report.file)
 		erofs_cli_catch_signals(NULL);
 	r->facts.has_statistics = !err || err == -EUCLEAN;

@@ -68,7 +68,10 @@ static int extract_image(struct run *r)
 
 static void do_it(struct run *r)
 {
+	struct cli_work work = { .verb = r->o->target ? "extracting" : "checking", .eng = r->eng,
+				 .pass = r->o->target ? 2 : 1 };
 	struct cli_progress *progress;
+	struct erofs_super_info info;
 	int err, found;
 
 	found = erofs_cli_find_target(r->cli, &r->o->input, r->img, r->diag, &r->nid);
@@ -76,7 +79,9 @@ static void do_it(struct run *r)
 	r->err = found < 0 ? found : 0;
 	if (r->err)
 		return;
-	progress = erofs_cli_progress_start(r->cli, r->eng, r->o->target);
+	erofs_image_super(r->img, &info);
+	work.total_files = r->has_nid ? 0 : info.inodes;
+	progress = erofs_cli_progress_start(r->cli, &work);
 	r->err = check_image(r);
 	/* damage does not keep what is sound from being extracted */
 	if (r->o->target && r->err != -ECANCELED) {

@@ -26,6 +26,7 @@
 
 struct cli_json;
 struct cli_report;
+struct cli_work;
 
 struct cli {
 	const char *tool;	/* "fsck.erofs" */
@@ -233,6 +234,9 @@ const char *erofs_cli_signal_name(int number);
 /* End as the signal would have ended us: for tools whose exit status has no bit for it. */
 void erofs_cli_die_by(int number);
 
+/* What SIGUSR1 tells of from now on. NULL: nothing is done. */
+void erofs_cli_watch_work(const struct cli_work *work);
+
 /* From now on a signal that cancels also ends a write that waits for its reader. */
 void erofs_cli_interrupt_writes(void);
 
@@ -255,9 +259,26 @@ int erofs_cli_output_close(const struct cli *cli, struct cli_output *out, bool c
 
 /* ---- progress (progress.c) ---- */
 
+/* What people wait for. */
+struct cli_work {
+	const char *verb;		/* "extracting" */
+	struct erofs_engine *eng;	/* its run counts; NULL: @files and @bytes do */
+	int pass;			/* of -C, from 1 */
+	bool to_stdout;			/* where a line of progress would spoil it, if that is a terminal */
+	uint64_t total_files;		/* 0: not known */
+	uint64_t total_bytes;		/* 0: not known */
+	_Atomic uint64_t files, bytes;	/* relaxed */
+};
+
+/* How far it is; total_inodes: as @work says. Async-signal-safe. */
+void erofs_cli_work_done(const struct cli_work *work, struct erofs_progress *ret_done);
+
 struct cli_progress;
-/* Show progress if it is wanted (R16). NULL: not shown, or no thread to be had. */
-struct cli_progress *erofs_cli_progress_start(const struct cli *cli, struct erofs_engine *eng, bool verb_extract);
+/*
+ * Show progress if it is wanted (R16); SIGUSR1 tells it in any case (R22). @work: must stay until it is
+ * stopped. NULL: not shown, or no thread to be had.
+ */
+struct cli_progress *erofs_cli_progress_start(const struct cli *cli, const struct cli_work *work);
 /* Remove the line. NULL is fine. */
 void erofs_cli_progress_stop(struct cli_progress *progress);
 

@@ -3,6 +3,7 @@
  * Signals. The handlers need what they act on in static storage; a process has one set of handlers, so
  * this is the one place in the tree that has any.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "cli/cli.h"
 
 static struct erofs_engine *volatile engine;
+static const struct cli_work *volatile watched;
+static volatile sig_atomic_t on_terminal;
 static volatile sig_atomic_t caught;
 
 static void die(int number)
@@ -60,22 +63,33 @@ static char *put_text(char *at, const char *text)
 /* Only what may be called in a handler: no stdio. */
 static void tell(int number)
 {
+	const struct cli_work *work = watched;
 	struct erofs_progress p = { 0 };
-	char line[160], *at = line;
+	char line[200], *at = line;
 	ssize_t written;
+	int err = errno;
 
 	(void)number;
-	if (engine)
-		erofs_engine_progress(engine, &p);
+	if (work)
+		erofs_cli_work_done(work, &p);
+	if (on_terminal)	/* there may be a line of progress */
+		at = put_text(at, "\r\033[K");
 	at = put_text(at, "<I> erofs: ");
-	at = put_number(at, p.inodes);
-	at = put_text(at, " of ");
-	at = put_number(at, p.total_inodes);
-	at = put_text(at, " inodes, ");
+	if (work)
+		at = put_text(put_text(at, work->verb), ": ");
+	if (p.inodes || !work || !work->total_bytes) {
+		at = put_number(at, p.inodes);
+		if (p.total_inodes)
+			at = put_number(put_text(at, " of "), p.total_inodes);
+		at = put_text(at, " files, ");
+	}
 	at = put_number(at, p.bytes >> 20);
+	if (work && work->total_bytes)
+		at = put_number(put_text(at, " of "), work->total_bytes >> 20);
 	at = put_text(at, " MiB so far\n");
 	written = write(STDERR_FILENO, line, (size_t)(at - line));
 	(void)written;
+	errno = err;
 }
 
 static void catch(int number, void (*handler)(int))
@@ -107,6 +121,14 @@ void erofs_cli_catch_signals(struct erofs_engine *eng)
 	set(SIGHUP, cancel);
 	set(SIGUSR1, tell);
 	engine = eng;
+}
+
+void erofs_cli_watch_work(const struct cli_work *work)
+{
+	on_terminal = work && isatty(STDERR_FILENO);
+	watched = work;
+	if (work)
+		catch(SIGUSR1, tell);
 }
 
 void erofs_cli_interrupt_writes(void)
