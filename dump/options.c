@@ -49,6 +49,8 @@ static const struct cli_option table[] = {
 	{ 0 },
 };
 
+#ifndef CLI_TABLE_ONLY	/* doc/table.c takes what is above */
+
 int dump_print_help(const struct cli *cli, bool all)
 {
 	puts("Usage: dump.erofs [OPTIONS] IMAGE [MEMBER...]\n"
@@ -243,3 +245,5 @@ void dump_free_options(struct dump_options *o)
 	erofs_cli_select_fini(&o->select);
 	erofs_cli_extract_fini(&o->how);
 }
+
+#endif

@@ -41,6 +41,8 @@ static const struct cli_option table[] = {
 	{ 0 },
 };
 
+#ifndef CLI_TABLE_ONLY	/* doc/table.c takes what is above */
+
 int fsck_print_help(const struct cli *cli, bool all)
 {
 	puts("Usage: fsck.erofs [OPTIONS] IMAGE\n"
@@ -153,3 +155,5 @@ void fsck_free_options(struct fsck_options *o)
 	erofs_cli_input_fini(&o->input);
 	erofs_cli_extract_fini(&o->extract);
 }
+
+#endif

@@ -20,9 +20,11 @@ static const struct cli_option table[] = {
 	{ OPT_BLOCK, "", 'b', "#", "block size, 512 to 65536 (default 4096)" },
 	{ OPT_EXTENDED, "", 'E', "LIST",
 	  "noinline_data, force-inode-compact, force-inode-extended, nosbcrc, ^xattr-name-filter" },
+	CLI_VALUES("LIST noinline_data force-inode-compact force-inode-extended nosbcrc ^xattr-name-filter"),
 	{ OPT_LABEL, "", 'L', "LABEL", "volume label, at most 15 bytes" },
 	{ OPT_TIME, "", 'T', "#", "build time, seconds since 1970 (default now)" },
 	{ OPT_UUID, "", 'U', "UUID", "UUID, clear, or random (default)" },
+	CLI_VALUES("clear random"),
 	{ OPT_TOLERANCE, "", 'x', "#", "share attributes of more than # inodes (default 2); < 0: none" },
 	{ OPT_ALL_TIME, "all-time", 0, "", "-T is the time of all files too (default)" },
 	{ OPT_MKFS_TIME, "mkfs-time", 0, "", "-T is the build time alone" },
@@ -82,6 +84,8 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "oci", 0, "[X]", "not implemented" },
 	{ 0 },
 };
+
+#ifndef CLI_TABLE_ONLY	/* doc/table.c takes what is above */
 
 int mkfs_print_help(const struct cli *cli, bool all)
 {
@@ -294,3 +298,5 @@ void mkfs_free_options(struct mkfs_options *o)
 	free(o->paths.words);
 	free(o->regexes.words);
 }
+
+#endif

@@ -78,10 +78,10 @@ int erofs_cli_close_stdout(const struct cli *cli);
  * merge equal ends of strings, and callers look for whole names in the executable (R9).
  */
 struct cli_option {
-	int id;			/* > 0; several names may share one. CLI_GROUP: a heading, in help */
+	int id;			/* > 0; several names may share one. CLI_GROUP, CLI_WORDS: no option */
 	char name[24];		/* long name, "": none */
 	char letter;		/* short name, 0: none */
-	char arg[12];		/* "": none; "X": required; "[X]": optional, with = only */
+	char arg[12];		/* "": none; "X": required; "[X]": optional, with = only. See CLI_VALUES */
 	const char *help;	/* NULL: described by the row before it */
 };
 
@@ -89,6 +89,14 @@ struct cli_option {
 /* A heading over the rows that follow. Short help describes the rows of main groups and names the others. */
 #define CLI_MAIN_GROUP(title) { CLI_GROUP, "", 0, "main", title }
 #define CLI_OTHER_GROUP(title) { CLI_GROUP, "", 0, "", title }
+
+/*
+ * What the option in the row before takes: words, FILE, DIR, PATH (of the image), GLOB (for paths of the
+ * image), LIST: any of the other words, with commas. Without such a row: ARG itself if it is one of these, or
+ * is in lower case. Completion offers them.
+ */
+#define CLI_WORDS 798
+#define CLI_VALUES(words) { CLI_WORDS, "", 0, "", words }
 
 struct cli_parse {
 	struct cli *cli;
@@ -106,6 +114,9 @@ int erofs_cli_parse_begin(struct cli_parse *p, struct cli *cli, const struct cli
 /* 1 an option, 0 the end, negative: a usage error was reported */
 int erofs_cli_parse_next(struct cli_parse *p, int argc, char **argv);
 void erofs_cli_parse_end(struct cli_parse *p);
+
+/* Is @word one of the words in the option's CLI_VALUES? */
+bool erofs_cli_is_value(const struct cli_option *opt, const char *word);
 
 /* How the option is written, for messages: "--name" or "-x". */
 const char *erofs_cli_option_name(const struct cli_option *opt, char buf[32]);
@@ -200,14 +211,18 @@ enum {
 	{ CLI_NID, "nid", 0, "#", "the same by inode number" }, \
 	{ CLI_DEVICE, "device", 0, "FILE", "extra device or blob, in the order of the slots" }, \
 	{ CLI_OFFSET, "offset", 0, "#", "the image starts there in its file (K, M, G); auto: find it" }, \
+	CLI_VALUES("auto"), \
 	{ CLI_NO_SBCRC, "no-sbcrc", 0, "", "ignore the superblock checksum" }, \
 	{ CLI_SPOOL, "spool", 0, "", "copy an image from a pipe to TMPDIR first" }
 #define CLI_ENGINE_OPTIONS \
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" }, \
+	CLI_VALUES("percpu percpu-hipri unbound auto"), \
 	{ CLI_RESERVED_PAGES, "reserved-pages", 0, "N", "keep N pages for LZ4 (default 0)" }, \
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of caches and data in flight (K, M, G, %)" }, \
 	{ CLI_PAGE_POLICY, "page-policy", 0, "P", "caching (default) or kernel, for comparison" }, \
-	{ CLI_STATS, "stats", 0, "[HOW]", "print figures to stderr; HOW: json, or a file to compare with" }
+	CLI_VALUES("caching kernel"), \
+	{ CLI_STATS, "stats", 0, "[HOW]", "print figures to stderr; HOW: json, or a file to compare with" }, \
+	CLI_VALUES("json FILE")
 #define CLI_COMMON_OPTIONS \
 	{ CLI_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" }, \
 	{ CLI_QUIET, "quiet", 'q', "", "errors only, the same as -d0" }, \

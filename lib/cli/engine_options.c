@@ -32,7 +32,7 @@ int erofs_cli_engine_option(struct cli_parse *p, struct cli_engine *e)
 			return erofs_cli_bad_value(p, "json or a file");
 		break;
 	case CLI_PAGE_POLICY:
-		if (strcmp(p->arg, "kernel") && strcmp(p->arg, "caching"))
+		if (!erofs_cli_is_value(p->opt, p->arg))
 			return erofs_cli_bad_value(p, "kernel or caching");
 		e->page_policy = p->arg;
 		break;

@@ -74,6 +74,19 @@ static const struct cli_option *find_row(const struct cli_parse *p, int val)
 	return NULL;
 }
 
+bool erofs_cli_is_value(const struct cli_option *opt, const char *word)
+{
+	const char *at = opt[1].id == CLI_WORDS ? opt[1].help : "";
+	size_t len = strlen(word), n;
+
+	for (; *at; at += n + (at[n] == ' ')) {
+		n = strcspn(at, " ");
+		if (n == len && !memcmp(at, word, n))
+			return true;
+	}
+	return false;
+}
+
 const char *erofs_cli_option_name(const struct cli_option *opt, char buf[32])
 {
 	if (opt->name[0])
@@ -242,7 +255,7 @@ void erofs_cli_print_options(const struct cli_option *table, bool all)
 			column = begin_group(o, all, column);
 			continue;
 		}
-		names = o->help ? format_names(o) : NULL;
+		names = o->help && o->id != CLI_WORDS ? format_names(o) : NULL;
 		if (!names)
 			continue;
 		if (column)

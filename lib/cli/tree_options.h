@@ -57,7 +57,9 @@ struct cli_extract {
 	{ CLI_XATTRS, "xattrs", 0, "", "restore extended attributes (default: no)" }, \
 	{ CLI_NO_XATTRS, "no-xattrs", 0, "", NULL }, \
 	{ CLI_XATTRS_INCLUDE, "xattrs-include", 0, "GLOB", "restore only these" }, \
+	CLI_VALUES("user.* security.* trusted.* system.posix_acl_*"), \
 	{ CLI_XATTRS_EXCLUDE, "xattrs-exclude", 0, "GLOB", "do not restore these" }, \
+	CLI_VALUES("user.* security.* trusted.* system.posix_acl_*"), \
 	{ CLI_PRESERVE, "preserve", 0, "", "both of the following" }, \
 	{ CLI_NO_PRESERVE, "no-preserve", 0, "", NULL }, \
 	{ CLI_PRESERVE_OWNER, "preserve-owner", 0, "", "restore owners (root: default)" }, \
