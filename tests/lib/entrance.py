@@ -29,6 +29,10 @@ class Entrance:
             return {0: 0, 16: 2}.get(fsck, 1)
         return {s for one in fsck for s in ({0}, {1, 2})[one > 0]}
 
+    def decode(self):
+        """The option that decodes everything: without writing it where the tool can."""
+        return '--extract' if self.is_fsck else '--extract=' + tools.fresh()
+
     def form_fault(self, result):
         samples.form_fault(result, self.name)
 
