@@ -211,6 +211,31 @@ def _():
     check(b'\x1b[31m' not in seen and b'e\\033[31m\\012vil' in seen, 'terminal', seen)
 
 
+@test('R18: --cat of a symlink: its target is escaped on a terminal, and raw elsewhere')
+def _():
+    if not DUMP:
+        raise Skip('dump.erofs not found')
+    target = b'a\x1b[31m\nb'
+    picture = save(mkimg.build(mkimg.Dir({'l': mkimg.Link(target), 'f': mkimg.File(target)})))
+    is_(run([DUMP, '--cat', '--path=/l', picture]).out, target, 'raw')
+    is_(on_terminal([DUMP, '--cat', '--path=/l', picture])[1], b'a\\033[31m\\012b', 'on a terminal')
+    is_(on_terminal([DUMP, '--cat', '--path=/f', picture])[1], target.replace(b'\n', b'\r\n'), 'contents')
+
+
+@both('R20: words of the command line are escaped in messages as names are')
+def _(tool):
+    bad, shown = 'x\x1b[31m\ny', r'x\\033\[31m\\012y'
+    picture = samples.plain()[0]
+    for words in (['--path=' + bad, picture], ['--' + bad, picture], ['--workers=' + bad, picture], [picture, bad],
+                  ['--device=' + bad] * 2 + ['--path=/a', samples.devices()[0]], ['--offset=' + bad, picture], [bad],
+                  ['--nid=' + bad, picture], ['--extract=' + fresh() + '/' + bad + '/z', picture],
+                  ['--extract=' + fresh(), '--path=' + bad, picture]):
+        result = tool.run(*words)
+        expect(result, {1, 2, 4, 8, 16}, shown)
+        tool.form_fault(result)
+        check(b'\x1b' not in result.err, result)
+
+
 @both('R17: locale changes no byte of the tree, nor of what is printed')
 def _(tool):
     picture = samples.plain()[0]
