@@ -148,6 +148,17 @@ def _(tool):
     check(result.text and all(l.startswith('<E>') for l in result.text.splitlines()), result)
 
 
+@test('R14: dump.erofs: a warning shows from level 2, later flags win, -q and -v count')
+def _():
+    if not DUMP:
+        raise Skip('dump.erofs not found')
+    picture = samples.plain()[0]    # it has a socket, which no archive can hold
+    for words, shown in (([], 1), (['-d2'], 1), (['-d9'], 1), (['-q', '-v', '-v'], 1), (['-d0', '-d2'], 1),
+                         (['-d1'], 0), (['-d0'], 0), (['-q'], 0), (['--quiet'], 0), (['-d9', '-q'], 0), (['-q', '-v'], 0)):
+        result = expect(run([DUMP, '--to-tar', *words, picture]), 0)
+        is_('<W> erofs: ' in result.text, bool(shown), words)
+
+
 @test('R14: "No errors found" and "Extracted filesystem successfully" appear from level 3')
 def _():
     picture = samples.plain()[0]
