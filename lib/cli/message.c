@@ -162,7 +162,8 @@ int erofs_cli_close_stdout(const struct cli *cli)
 
 	if (fflush(stdout) || failed)
 		err = errno ? -errno : -EIO;
-	if (fclose(stdout) && !err)
+	/* not fclose(): the stream keeps the buffer that it may have been given, and nobody else knows it */
+	if (close(STDOUT_FILENO) && !err)
 		err = -errno;
 	if (err)
 		erofs_cli_say_plain(cli, 'E', "cannot write to standard output: %s", strerror(-err));

@@ -168,7 +168,10 @@ static int check_and_extract(const char *image, const char *target, struct erofs
 	struct erofs_check_options full = { .size = sizeof(full), .data = 1 };
 	struct erofs_extract_options extract = { .size = sizeof(extract), .target = target,
 						 .preserve_owner = -1, .preserve_perms = -1 };
+	static const char *const odd[] = { "**/* *", NULL };	/* what fs_config cannot hold */
+	struct erofs_select_options leave = { .size = sizeof(leave), .excludes = odd };
 	struct erofs_android_options config = { .size = sizeof(config), .mount_point = "/vendor" };
+	struct erofs_select *select = NULL;
 	struct erofs_image *img;
 	char beside[4200];
 	int err = erofs_open(image, NULL, diag, &img);
@@ -181,7 +184,11 @@ static int check_and_extract(const char *image, const char *target, struct erofs
 	if (!err)
 		err = erofs_extract(img, eng, &extract, diag, &o->extracted);
 	if (!err)
+		err = erofs_select_new(&leave, &select);
+	config.select = select;
+	if (!err)
 		err = erofs_android_config(img, eng, &config, diag, NULL);
+	erofs_select_free(select);
 	(void)erofs_name_findings(img, eng, diag, 0);
 	erofs_close(img);
 	return err;
