@@ -22,6 +22,9 @@ struct dump_options {
 	const char *target;		/* NULL: EXTRACT_DEFAULT, which must be new or empty */
 	struct cli_select select;
 	struct cli_extract how;
+	const char *android_dir;	/* with --extract: for the files beside the tree, NULL: none */
+	const char *mount_point;	/* as given */
+	char *mount;			/* as it is used */
 	bool recursive, details, print0;	/* with --ls */
 	struct cli_engine engine;
 	struct cli_json_option json;
@@ -62,6 +65,11 @@ int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_i
  */
 int dump_extract(struct cli *cli, const struct dump_options *o, struct erofs_image *img,
 		 struct erofs_engine *eng, struct erofs_diag *diag);
+/* Where is the image mounted? Into o->mount. 0, or the exit status after a usage error. */
+int dump_choose_mount(const struct cli *cli, struct dump_options *o, int usage_status);
+/* Write what --android-config asks for. As dump_extract(), but -EIO also if the files are not there at all. */
+int dump_write_android(const struct dump_options *o, struct erofs_image *img, struct erofs_engine *eng,
+		       const struct erofs_extract_options *tree, struct erofs_diag *diag);
 /* "rwsr-xr-x" */
 void dump_format_mode(uint32_t mode, char text[10]);
 

@@ -34,6 +34,14 @@ static const char *choose_target(const struct cli *cli, const struct dump_option
 	return EXTRACT_DEFAULT;
 }
 
+/* What could not be extracted does not end the rest, unless nothing was. */
+static int sum_up(int err, const struct erofs_extract_result *result)
+{
+	if (!err || err == -ENOMEM || (err == -ECANCELED && erofs_cli_caught_signal()))
+		return err;
+	return err == -EUCLEAN || result->directories || result->files || result->symlinks ? -EUCLEAN : -EIO;
+}
+
 int dump_extract(struct cli *cli, const struct dump_options *o, struct erofs_image *img,
 		 struct erofs_engine *eng, struct erofs_diag *diag)
 {
@@ -42,7 +50,7 @@ int dump_extract(struct cli *cli, const struct dump_options *o, struct erofs_ima
 	struct erofs_extract_options options;
 	struct cli_work work = { .verb = "extracting", .eng = eng };
 	struct cli_progress *progress;
-	int found, err;
+	int found, err, more = 0;
 
 	if (!target)
 		return -EIO;
@@ -56,14 +64,16 @@ int dump_extract(struct cli *cli, const struct dump_options *o, struct erofs_ima
 	erofs_cli_catch_signals(eng);
 	dump_count_total(o, img, found, &work);
 	progress = erofs_cli_progress_start(cli, &work);
-	err = erofs_extract(img, eng, &options, diag, &result);
+	err = sum_up(erofs_extract(img, eng, &options, diag, &result), &result);
+	if (o->android_dir && (!err || err == -EUCLEAN))
+		more = dump_write_android(o, img, eng, &options, diag);
+	if (more && (!err || more != -EUCLEAN))
+		err = more;
 	erofs_cli_progress_stop(progress);
 	erofs_cli_catch_signals(NULL);
 	if (err == -ECANCELED && erofs_cli_caught_signal())
 		return err;
 	if (erofs_cli_select_unmatched(cli, &o->select) && !err)
 		err = -EUCLEAN;
-	if (err && err != -ENOMEM)
-		err = err == -EUCLEAN || result.directories || result.files || result.symlinks ? -EUCLEAN : -EIO;
 	return err;
 }

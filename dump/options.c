@@ -2,6 +2,7 @@
 /* The command line of dump.erofs (cli.md 6). */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_SUPER, OPT_STATISTICS, OPT_EXTENTS, OPT_LIST, OPT_CAT, OPT_UDEV,
-	OPT_TO_TAR, OPT_EXTRACT,
+	OPT_TO_TAR, OPT_EXTRACT, OPT_ANDROID, OPT_MOUNT,
 	OPT_RECURSIVE, OPT_LONG, OPT_PRINT0,
 };
 
@@ -34,6 +35,8 @@ static const struct cli_option table[] = {
 
 	CLI_OTHER_GROUP("Extraction"),
 	CLI_EXTRACT_OPTIONS,
+	{ OPT_ANDROID, "android-config", 0, "DIR", "write owners, modes, capabilities and labels into DIR too" },
+	{ OPT_MOUNT, "mount-point", 0, "X", "paths in these files begin there (default: image's name)" },
 
 	CLI_OTHER_GROUP("Input"),
 	CLI_INPUT_OPTIONS,
@@ -77,6 +80,8 @@ static int take_action(const struct cli_parse *p, struct dump_options *o)
 	case OPT_UDEV: o->udev = true; return 1;
 	case OPT_TO_TAR: o->to_tar = true; o->tar_file = p->arg; return 1;
 	case OPT_EXTRACT: o->extract = true; o->target = p->arg; return 1;
+	case OPT_ANDROID: o->android_dir = p->arg; return 1;
+	case OPT_MOUNT: o->mount_point = p->arg; return 1;
 	case OPT_HELP: o->help = true; return erofs_cli_take_help(p, &o->help_all);
 	case OPT_VERSION: o->version = true; return 1;
 	default: return 0;
@@ -141,8 +146,9 @@ static int check_extract(const struct cli_parse *p, const struct dump_options *o
 {
 	int status = check_alone(p, o, "--extract");
 
-	if (!status && o->target && !*o->target)
-		return erofs_cli_usage(p->cli, p->usage_status, "--extract= needs a folder");
+	if (!status && ((o->target && !*o->target) || (o->android_dir && !*o->android_dir)))
+		return erofs_cli_usage(p->cli, p->usage_status, "%s= needs a folder",
+				       o->target && !*o->target ? "--extract" : "--android-config");
 	return status;
 }
 
@@ -154,6 +160,9 @@ static int check_idle(const struct cli_parse *p, const struct dump_options *o)
 	if (!o->extract && erofs_cli_extract_needs_target(&o->how))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract",
 				       erofs_cli_extract_needs_target(&o->how));
+	if (o->android_dir ? !o->extract : o->mount_point != NULL)
+		return erofs_cli_usage(p->cli, p->usage_status, o->android_dir ? "--android-config needs --extract" :
+				       "--mount-point needs --android-config");
 	if (o->extract || o->to_tar)
 		return 0;
 	if (o->select.strip_components)
@@ -216,6 +225,8 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 		at = check_json(p, o);
 	if (!at)
 		at = check_together(p, o);
+	if (!at && o->android_dir)
+		at = dump_choose_mount(p->cli, o, p->usage_status);
 	return !at && erofs_cli_select_make(p->cli, &o->select, p->usage_status) ? DUMP_TROUBLE : at;
 }
 
@@ -244,6 +255,7 @@ void dump_free_options(struct dump_options *o)
 	erofs_cli_input_fini(&o->input);
 	erofs_cli_select_fini(&o->select);
 	erofs_cli_extract_fini(&o->how);
+	free(o->mount);
 }
 
 #endif

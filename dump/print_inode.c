@@ -13,6 +13,7 @@
 #include "dump.h"
 
 #define CAT_BYTES ((size_t)4 << 20)	/* a read that cuts an extent decodes it twice */
+#define TARGET_BYTES 4096	/* inodes with longer targets are damage */
 
 void dump_print_name(const char *name, size_t len)
 {
@@ -133,6 +134,17 @@ int dump_print_entries(const struct erofs_inode *ino, struct erofs_diag *diag)
 	return r;
 }
 
+/* A target is a name: escaped on a terminal (R18). */
+static int print_target(const struct erofs_inode *ino, struct erofs_diag *diag)
+{
+	char target[TARGET_BYTES];
+	ssize_t n = erofs_pread(ino, diag, target, sizeof(target), 0);
+
+	if (n > 0)
+		dump_print_name(target, (size_t)n);
+	return n < 0 ? (int)n : 0;
+}
+
 static int copy_contents(const struct erofs_inode *ino, struct cli_work *work, struct erofs_diag *diag)
 {
 	uint64_t off = 0;
@@ -161,7 +173,9 @@ int dump_print_contents(const struct cli *cli, const struct erofs_inode *ino, st
 	erofs_inode_stat(ino, &st);
 	if (S_ISDIR(st.mode))
 		return -EISDIR;
-	if (!S_ISREG(st.mode) && !S_ISLNK(st.mode))
+	if (S_ISLNK(st.mode))
+		return print_target(ino, diag);
+	if (!S_ISREG(st.mode))
 		return 0;
 	work.total_bytes = st.size;
 	progress = erofs_cli_progress_start(cli, &work);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One run of dump.erofs: open what is needed, print what was asked for. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,6 +261,20 @@ static int run_all(struct run *r)
 	return tell_findings(r, status);
 }
 
+/* How far we came (R21). */
+static void tell_cancelled(const struct run *r)
+{
+	struct erofs_progress done = { 0 };
+
+	if (r->eng)
+		erofs_engine_progress(r->eng, &done);
+	erofs_cli_say(r->cli, 'E', "cancelled by %s after %" PRIu64 " inodes%s",
+		      erofs_cli_signal_name(erofs_cli_caught_signal()), done.inodes,
+		      r->o->android_dir ? ", the result is not complete" :
+		      r->o->extract ? ", the extracted tree is not complete" :
+		      r->o->to_tar ? ", the archive is not complete" : "");
+}
+
 int dump_run(struct cli *cli, const struct dump_options *o)
 {
 	struct run r = { .cli = cli, .o = o, .text = !erofs_report_is_stdout(&o->json),
@@ -274,6 +289,8 @@ int dump_run(struct cli *cli, const struct dump_options *o)
 		return DUMP_TROUBLE;
 	}
 	status = run_all(&r);
+	if (erofs_cli_caught_signal())
+		tell_cancelled(&r);
 	if (erofs_cli_close_stdout(cli))
 		status = DUMP_TROUBLE;
 	if (o->engine.stats && r.eng)

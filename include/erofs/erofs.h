@@ -3,6 +3,7 @@
 #ifndef EROFS_EROFS_H
 #define EROFS_EROFS_H
 
+#include <erofs/android.h>
 #include <erofs/archive.h>
 #include <erofs/check.h>
 #include <erofs/diag.h>

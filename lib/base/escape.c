@@ -35,7 +35,7 @@ bool erofs_utf8_is_control(uint32_t c)
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size)
+static size_t escape(const char *name, size_t len, bool backslash, char *buf, size_t size)
 {
 	const uint8_t *p = (const uint8_t *)name;
 	size_t i, k, n, out = 0;
@@ -43,7 +43,7 @@ size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size)
 
 	for (i = 0; i < len; i += n) {
 		n = erofs_utf8_decode(name + i, len - i, &c);
-		if (n && !erofs_utf8_is_control(c) && c != '\\') {
+		if (n && !erofs_utf8_is_control(c) && !(backslash && c == '\\')) {
 			if (out + n >= size)
 				break;
 			for (k = 0; k < n; k++)
@@ -61,6 +61,16 @@ size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size)
 	if (size)
 		buf[out] = '\0';
 	return out;
+}
+
+size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size)
+{
+	return escape(name, len, true, buf, size);
+}
+
+size_t erofs_escape_text(const char *text, size_t len, char *buf, size_t size)
+{
+	return escape(text, len, false, buf, size);
 }
 
 bool erofs_is_utf8(const void *text, size_t len)

@@ -18,6 +18,9 @@
  */
 size_t erofs_escape_name(const char *name, size_t len, char *buf, size_t size);
 
+/** erofs_escape_text() - the same for a text whose names may be escaped already: a backslash stays one */
+size_t erofs_escape_text(const char *text, size_t len, char *buf, size_t size);
+
 /** erofs_is_utf8() - is all of it valid UTF-8 (no overlong forms, no surrogates)? */
 bool erofs_is_utf8(const void *text, size_t len);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /* Whole reads and writes on descriptors. Knows nothing of EROFS. */
 #include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fdio.h"
@@ -61,4 +63,23 @@ int erofs_fdio_write(int fd, const void *buf, size_t len)
 		done += (size_t)n;
 	}
 	return 0;
+}
+
+mode_t erofs_fdio_umask(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[128];
+	unsigned int mask;
+	mode_t old;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Umask: %o", &mask) == 1) {
+			fclose(f);
+			return (mode_t)mask & 0777;
+		}
+	if (f)
+		fclose(f);
+	old = umask(022);
+	umask(old);
+	return old & 0777;
 }

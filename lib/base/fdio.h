@@ -25,4 +25,7 @@ int erofs_fdio_pwrite(int fd, const void *buf, size_t len, uint64_t off);
  */
 int erofs_fdio_write(int fd, const void *buf, size_t len);
 
+/** erofs_fdio_umask() - the umask, without changing it for other threads where the kernel tells it */
+mode_t erofs_fdio_umask(void);
+
 #endif

@@ -41,14 +41,16 @@ static const char *colour_of(char letter)
 /* One write() for one line: the lines of several processes on one stderr must not mix. */
 static void print(const struct cli *cli, char letter, const char *image, const char *text)
 {
-	size_t image_len = image ? strlen(image) : 0, size = 4 * image_len + strlen(text) + 80;
-	auto_free char *name = malloc(4 * image_len + 1), *line = malloc(size);
+	size_t image_len = image ? strlen(image) : 0, len = strlen(text), size = 4 * (image_len + len) + 80;
+	auto_free char *name = malloc(4 * image_len + 1), *safe = malloc(4 * len + 1), *line = malloc(size);
 
-	if (!name || !line)
+	if (!name || !safe || !line)
 		return;
 	erofs_escape_name(image ? image : "", image_len, name, 4 * image_len + 1);
+	/* words of the command line stand in it too, and may come from a script (R20) */
+	erofs_escape_text(text, len, safe, 4 * len + 1);
 	snprintf(line, size, "%s<%c>%s erofs: %s%s%s\n", cli->colour ? colour_of(letter) : "", letter,
-		 cli->colour ? "\033[0m" : "", name, image_len ? ": " : "", text);
+		 cli->colour ? "\033[0m" : "", name, image_len ? ": " : "", safe);
 	fputs(line, stderr);
 	fflush(stderr);
 }
@@ -160,7 +162,8 @@ int erofs_cli_close_stdout(const struct cli *cli)
 
 	if (fflush(stdout) || failed)
 		err = errno ? -errno : -EIO;
-	if (fclose(stdout) && !err)
+	/* not fclose(): the stream keeps the buffer that it may have been given, and nobody else knows it */
+	if (close(STDOUT_FILENO) && !err)
 		err = -errno;
 	if (err)
 		erofs_cli_say_plain(cli, 'E', "cannot write to standard output: %s", strerror(-err));

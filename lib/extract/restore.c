@@ -13,27 +13,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/fdio.h"
 #include "extract/extract_priv.h"
-
-/* The umask, without changing it for other threads where the kernel tells it. */
-static mode_t get_umask(void)
-{
-	FILE *f = fopen("/proc/self/status", "re");
-	char line[128];
-	unsigned int mask;
-	mode_t old;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Umask: %o", &mask) == 1) {
-			fclose(f);
-			return (mode_t)mask & 0777;
-		}
-	if (f)
-		fclose(f);
-	old = umask(022);
-	umask(old);
-	return old & 0777;
-}
 
 void erofs_restore_init(struct restore *r, const struct erofs_extract_options *opt)
 {
@@ -48,7 +29,7 @@ void erofs_restore_init(struct restore *r, const struct erofs_extract_options *o
 	r->fsync = opt->fsync;
 	r->xattr_include = opt->xattr_include;
 	r->xattr_exclude = opt->xattr_exclude;
-	r->umask = get_umask();
+	r->umask = erofs_fdio_umask();
 }
 
 mode_t erofs_restore_mode(const struct restore *r, const struct erofs_inode *ino)

@@ -125,6 +125,15 @@ int erofs_tree_part_finish(struct tree *tree, int dir_fd, struct tree_part *part
 	return err;
 }
 
+int erofs_tree_part_replace(int dir_fd, struct tree_part *part, const char *name)
+{
+	(void)fremovexattr(part->fd, PART_MARK);
+	if (renameat(dir_fd, part->name, dir_fd, name))
+		return -errno;
+	part->name[0] = '\0';
+	return 0;
+}
+
 void erofs_tree_part_drop(int dir_fd, struct tree_part *part)
 {
 	if (part->name[0])

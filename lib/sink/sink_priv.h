@@ -104,6 +104,8 @@ struct tree_part {
 int erofs_tree_part_begin(struct tree *tree, int dir_fd, struct tree_part *part);
 /** erofs_tree_part_finish() - give it its name; 0, negative errno (then it is still to be dropped) */
 int erofs_tree_part_finish(struct tree *tree, int dir_fd, struct tree_part *part, const char *name);
+/* The same in one step in place of what has the name, if tree.temp was set to TREE_TEMP_NAME before it was begun. */
+int erofs_tree_part_replace(int dir_fd, struct tree_part *part, const char *name);
 /* Remove what there is of it. Does not close the descriptor. */
 void erofs_tree_part_drop(int dir_fd, struct tree_part *part);
 /* Remove what a killed run left in a directory: temporary names, if they are marked as such. */

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import mkimg  # noqa: E402
 import samples  # noqa: E402
 import tools  # noqa: E402
+from entrance import both  # noqa: E402
 from tap import Skip, check, is_, main, test  # noqa: E402
 from tools import DUMP, FSCK, ROOT, dump, expect, fresh, fsck, save  # noqa: E402
 
@@ -70,39 +71,39 @@ def _():
     expect(fsck('-nf', samples.plain()[0]), 0, silent=True)
 
 
-@test('V6: no short file under its final name after an error')
-def _():
+@both('V6: no short file under its final name after an error')
+def _(tool):
     target = fresh()
-    expect(fsck('--extract=' + target, samples.damaged()[0]), 4)
+    expect(tool.run('--extract=' + target, samples.damaged()[0]), tool.status(4))
     check('f05' not in os.listdir(target), 'f05 is there')
 
 
-@test('V7: capabilities survive the change of owner')
-def _():
+@both('V7: capabilities survive the change of owner')
+def _(tool):
     tools.need_root()
     if not tools.has_xattrs():
         raise Skip('the scratch file system has no extended attributes')
     target = fresh()
-    expect(fsck('--extract=' + target, '--xattrs', samples.xattrs()[0]), 0)
+    expect(tool.run('--extract=' + target, '--xattrs', samples.xattrs()[0]), 0)
     for name in ('cap', 'cap1000'):
         is_(os.getxattr(os.path.join(target, name), 'security.capability'), samples.CAPABILITY,
             name)
 
 
-@test('V8: --overwrite replaces existing hard links')
-def _():
+@both('V8: --overwrite replaces existing hard links')
+def _(tool):
     target = fresh()
     picture, root = samples.plain()
     for _ in range(2):
-        expect(fsck('--extract=' + target, '--overwrite', picture), 0)
+        expect(tool.run('--extract=' + target, '--overwrite', picture), 0)
         samples.same(root, target, owner=ROOT, mode=ROOT)
 
 
-@test('V9: set-user-id does not survive --no-preserve')
-def _():
+@both('V9: set-user-id does not survive --no-preserve')
+def _(tool):
     target = fresh()
     picture = save(mkimg.build(mkimg.Dir({'su': mkimg.File(b'x', mode=0o4755)})))
-    expect(fsck('--extract=' + target, '--no-preserve', picture), 0)
+    expect(tool.run('--extract=' + target, '--no-preserve', picture), 0)
     mode = os.stat(os.path.join(target, 'su')).st_mode
     check(not mode & (stat.S_ISUID | stat.S_ISGID), oct(mode))
 
@@ -134,8 +135,8 @@ def _():
         check(text.encode() in result.out, text, result)
 
 
-@test('V18: a target without extended attributes: counted warning, status 0; --strict fails')
-def _():
+@both('V18: a target without extended attributes: counted warning, status 0; --strict fails')
+def _(tool):
     tools.need_root()
     picture, root = samples.xattrs()
     with tools.Mount('-t', 'ramfs', 'ramfs') as where:
@@ -145,14 +146,15 @@ def _():
             raise Skip('ramfs takes user attributes here')
         except OSError:
             pass
-        result = expect(fsck('--extract=' + target, '--xattrs', picture), 0, r'^<W> erofs: ')
+        result = expect(tool.run('--extract=' + target, '--xattrs', picture), 0, r'^<W> erofs: ')
         lines = [l for l in result.text.splitlines() if re.match('<W>', l)]
         check(len(lines) <= 3, 'one line per file', result)
         wanted = samples.picture(root)
         for entry in wanted.values():
             entry.xattrs = {}
         samples.same(root, target, wanted, xattrs=False)
-        expect(fsck('--extract=' + os.path.join(where, 'y'), '--xattrs', '--strict', picture), 8)
+        expect(tool.run('--extract=' + os.path.join(where, 'y'), '--xattrs', '--strict', picture),
+               tool.status(8))
 
 
 @test('V19: -S has a bound on looping directories')

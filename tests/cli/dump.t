@@ -283,7 +283,7 @@ def _():
 def _():
     with open(tools.binary(DUMP), 'rb') as file:
         data = file.read()
-    for name in ('version', 'help', 'nid', 'path', 'ls', 'cat', 'device', 'offset'):
+    for name in ('version', 'help', 'nid', 'path', 'ls', 'cat', 'device', 'offset', 'blkid-udev'):
         check(re.search(rb'(?<![\x20-\x7e])' + name.encode() + rb'\0', data), 'no string ' + name)
 
 

@@ -3,12 +3,9 @@
 """cli.md sections 4, 6, 8: dump.erofs --extract with members, globs and lists."""
 import glob
 import os
-import random
-import signal
 import stat
 import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
@@ -295,41 +292,6 @@ def _():
         for path, entry in tree.read(target).items():
             if path == b'./big':
                 is_(entry.size, 25600)
-
-
-@test('R21, X9: SIGINT and SIGTERM at random moments: 130 or 143, no short file; --overwrite completes')
-def _():
-    pieces = {'f%04d' % n: mkimg.File(bytes([n % 251]) * (3000 + n)) for n in range(3000)}
-    pieces['large'] = mkimg.Chunked([bytes([k]) * 65536 for k in range(200)], 4)
-    picture = save(mkimg.build(mkimg.Dir({'d': mkimg.Dir(pieces)})))
-    rng = random.Random(5)
-    hit = 0
-    for number in (signal.SIGINT, signal.SIGTERM) * 6:
-        target = fresh()
-
-        def during(process, number=number, target=target):
-            until = time.monotonic() + 5
-            while not os.path.isdir(target) and time.monotonic() < until:
-                time.sleep(0.0005)
-            time.sleep(rng.random() * 0.03)
-            try:
-                os.kill(process.pid, number)
-            except ProcessLookupError:
-                pass
-        result = dump('--extract=' + target, '--workers=2', picture, during=during)
-        check(result.status in (0, -number), result)
-        hit += result.status == -number
-        for path, entry in tree.read(target).items():
-            name = os.path.basename(path)
-            check(not name.startswith(b'.erofs'), 'left behind', path)
-            if name.startswith(b'f'):
-                is_(entry.size, 3000 + int(name[1:]), tree.show(path))
-            if name == b'large':
-                is_(entry.size, 200 * 65536, 'large')
-        extract(picture, '--overwrite', target=target)
-        is_(len(found(target)), 3002)
-        tree.remove(target)
-    check(hit, 'no run was stopped')
 
 
 @test('R10: nothing on standard output; --json=FILE has the result')

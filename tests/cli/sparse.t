@@ -47,6 +47,9 @@ def same(image):
         expect(fsck('--extract', '--workers=' + workers, image), 0, silent=True)
         expect(fsck('--extract=' + target, '--workers=' + workers, image), 0, silent=True)
         samples.same(samples.plain()[1], target)
+        target = fresh()
+        expect(dump('--extract=' + target, '--workers=' + workers, image), 0, silent=True)
+        samples.same(samples.plain()[1], target)
     for words in (['-s'], ['-S'], ['--ls', '--path=/']):
         is_(dump(*words, image).out, dump(*words, samples.plain()[0]).out, ' '.join(words))
 

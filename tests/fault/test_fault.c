@@ -22,12 +22,12 @@
 
 enum kind {
 	K_MEMORY, K_PREAD, K_OPEN, K_OPENAT, K_MMAP, K_THREAD, K_MEMFD, K_PWRITE, K_MKDIR, K_LINK, K_SYMLINK,
-	K_MKNOD, K_TRUNCATE, K_CHOWN, K_CHMOD, K_TIMES, K_CLOSE, K_COUNT,
+	K_MKNOD, K_TRUNCATE, K_CHOWN, K_CHMOD, K_TIMES, K_CLOSE, K_WRITE, K_RENAME, K_COUNT,
 };
 
 static const char *const kind_names[K_COUNT] = {
 	"memory", "pread", "open", "openat", "mmap", "pthread_create", "memfd_create", "pwrite", "mkdirat",
-	"linkat", "symlinkat", "mknodat", "ftruncate", "fchown", "fchmod", "futimens", "close",
+	"linkat", "symlinkat", "mknodat", "ftruncate", "fchown", "fchmod", "futimens", "close", "write", "renameat",
 };
 
 static _Atomic int armed = -1;		/* the kind that is to fail, -1: none */
@@ -66,6 +66,8 @@ WRAP_NULL(calloc, (size_t n, size_t s), (n, s))
 WRAP_NULL(realloc, (void *p, size_t n), (p, n))
 WRAP(ssize_t, pread, K_PREAD, EIO, (int fd, void *b, size_t n, off_t o), (fd, b, n, o))
 WRAP(ssize_t, pwrite, K_PWRITE, ENOSPC, (int fd, const void *b, size_t n, off_t o), (fd, b, n, o))
+WRAP(ssize_t, write, K_WRITE, ENOSPC, (int fd, const void *b, size_t n), (fd, b, n))
+WRAP(int, renameat, K_RENAME, EIO, (int a, const char *b, int c, const char *d), (a, b, c, d))
 WRAP(int, memfd_create, K_MEMFD, ENOSYS, (const char *n, unsigned int f), (n, f))
 WRAP(int, mkdirat, K_MKDIR, ENOSPC, (int fd, const char *n, mode_t m), (fd, n, m))
 WRAP(int, linkat, K_LINK, ENOSPC, (int a, const char *b, int c, const char *d, int e), (a, b, c, d, e))
@@ -166,14 +168,27 @@ static int check_and_extract(const char *image, const char *target, struct erofs
 	struct erofs_check_options full = { .size = sizeof(full), .data = 1 };
 	struct erofs_extract_options extract = { .size = sizeof(extract), .target = target,
 						 .preserve_owner = -1, .preserve_perms = -1 };
+	static const char *const odd[] = { "**/* *", NULL };	/* what fs_config cannot hold */
+	struct erofs_select_options leave = { .size = sizeof(leave), .excludes = odd };
+	struct erofs_android_options config = { .size = sizeof(config), .mount_point = "/vendor" };
+	struct erofs_select *select = NULL;
 	struct erofs_image *img;
+	char beside[4200];
 	int err = erofs_open(image, NULL, diag, &img);
 
 	if (err)
 		return err;
+	snprintf(beside, sizeof(beside), "%s/config of it", target);
+	config.dir = beside;
 	err = erofs_check(img, eng, &full, diag, &o->checked);
 	if (!err)
 		err = erofs_extract(img, eng, &extract, diag, &o->extracted);
+	if (!err)
+		err = erofs_select_new(&leave, &select);
+	config.select = select;
+	if (!err)
+		err = erofs_android_config(img, eng, &config, diag, NULL);
+	erofs_select_free(select);
 	(void)erofs_name_findings(img, eng, diag, 0);
 	erofs_close(img);
 	return err;
