@@ -113,12 +113,6 @@ void erofs_archive_end(struct archive *a);
 int erofs_archive_put(struct archive *a, const void *data, size_t len);
 /* The path of an entry; that of a start that is no directory is its name. */
 const char *erofs_archive_path(const struct archive *a, const struct sorted_entry *e, size_t *ret_len);
-/*
- * Can all of a large file be found? Whoever claims a size that the image does not hold would make us write or
- * hash without end. Faults are reported.
- */
-bool erofs_archive_is_mappable(struct archive *a, const struct erofs_inode *ino);
-
 /* An empty pack; NULL: no memory (reported). */
 struct pack *erofs_pack_new(struct archive *a);
 /* Send the pack that is open, if there is one. As erofs_flight_send(). */
@@ -130,7 +124,13 @@ void erofs_pack_free(struct archive *a, struct pack *p);
 /* @entries, or where they are now, with room for one more of @size bytes. NULL: no memory (reported). */
 void *erofs_pack_grow(struct archive *a, void *entries, size_t count, size_t *room, size_t size);
 
-/* ---- for workers (archive_read.c) ---- */
+/* ---- with a lane (archive_read.c) ---- */
+
+/*
+ * Can all of a file be found? Whoever claims a size that the image does not hold would make us write or hash
+ * without end. Faults are reported.
+ */
+bool erofs_archive_is_mappable(struct lane *lane, const struct erofs_inode *ino);
 
 /*
  * Hand all xattrs of an inode to @add; what is hidden is not shown. What cannot be read is reported and makes

@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
-/* What workers read of an inode for more than one kind of stream: attributes, targets. */
+/* What workers read of an inode for more than one kind of stream: extents, attributes, targets. */
 #include <errno.h>
 #include <string.h>
 
 #include "archive/archive_priv.h"
+
+bool erofs_archive_is_mappable(struct lane *lane, const struct erofs_inode *ino)
+{
+	struct extent ext;
+	struct map map;
+	int r = erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), true);
+
+	if (r)
+		return false;
+	while ((r = erofs_map_next(&map, &ext)) > 0)
+		;
+	return !r;
+}
 
 void erofs_pack_xattrs(struct pack *p, struct lane *lane, const struct erofs_inode *ino,
 		       int (*add)(void *arg, const struct xattr_view *xa), void *arg)

@@ -159,20 +159,6 @@ const char *erofs_archive_path(const struct archive *a, const struct sorted_entr
 	return path;
 }
 
-bool erofs_archive_is_mappable(struct archive *a, const struct erofs_inode *ino)
-{
-	struct lane *lane = erofs_job_lane(a->job, 0);
-	struct extent ext;
-	struct map map;
-	int r = erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), true);
-
-	if (r)
-		return false;
-	while ((r = erofs_map_next(&map, &ext)) > 0)
-		;
-	return !r;
-}
-
 /* Will every name of the image come by? */
 static bool is_whole(const struct archive *a)
 {

@@ -52,17 +52,6 @@ static int add_runs(struct stream *s, struct pack *p)
 	return r;
 }
 
-/* Report also what is wrong with an index whose data can be read all the same. */
-static void check_index(struct lane *lane, const struct erofs_inode *ino)
-{
-	struct extent ext;
-	struct map map;
-
-	if (!erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), true))
-		while (erofs_map_next(&map, &ext) > 0)
-			;
-}
-
 /* All contents of a file that fits a pack. */
 static int add_contents(struct pack *p, struct lane *lane, const struct erofs_inode *ino)
 {
@@ -73,7 +62,8 @@ static int add_contents(struct pack *p, struct lane *lane, const struct erofs_in
 	if (err)
 		return p->err = err;
 	if (erofs_inode_is_compressed(ino)) {
-		check_index(lane, ino);
+		/* report also what is wrong with an index whose data can be read all the same */
+		(void)erofs_archive_is_mappable(lane, ino);
 		/* decoded straight to its place */
 		err = erofs_lane_read(lane, ino, 0, p->out.data + p->out.len, size);
 		p->out.len += size;

@@ -283,7 +283,7 @@ static int add_linked(struct tar *t, const struct sorted_entry *e, const char *p
 	int err;
 
 	item->contents_follow = S_ISREG(e->ino.mode) && !first && e->ino.size > TAR_RANGE;
-	if (item->contents_follow && !erofs_archive_is_mappable(a, &e->ino))
+	if (item->contents_follow && !erofs_archive_is_mappable(erofs_job_lane(a->job, 0), &e->ino))
 		return leave_out(t, path, item);
 	if (!a->open)
 		a->open = erofs_pack_new(a);
