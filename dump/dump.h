@@ -12,12 +12,25 @@
 #define DUMP_PARTLY 1		/* answered, negatively or in part (cli.md 3) */
 #define DUMP_TROUBLE 2
 
+/* --digest */
+struct dump_digest {
+	bool wanted, is_verity;
+	enum erofs_digest_algorithm algorithm;
+	unsigned int block;		/* 0: the default */
+	const char *salt_text;		/* as it was given; NULL: none */
+	uint8_t salt[32];
+	size_t salt_size;
+};
+
 struct dump_options {
 	struct cli_input input;
 	bool help, help_all, version;
 	bool super, statistics, extents, list, cat, udev;	/* actions */
 	bool to_tar;
 	const char *tar_file;		/* NULL: standard output, "-": even if it is a terminal */
+	bool to_mtree, mtree_xattrs;
+	const char *mtree_file;		/* NULL, "-": standard output */
+	struct dump_digest digest;
 	bool extract;
 	const char *target;		/* NULL: EXTRACT_DEFAULT, which must be new or empty */
 	struct cli_select select;
@@ -29,6 +42,11 @@ struct dump_options {
 	struct cli_engine engine;
 	struct cli_json_option json;
 };
+
+/* --digest, --fsverity-block, --salt (digest_options.c). 1, negative: a usage error was reported. */
+int dump_take_digest(const struct cli_parse *p, struct dump_digest *d);
+int dump_take_block(const struct cli_parse *p, struct dump_digest *d);
+int dump_take_salt(const struct cli_parse *p, struct dump_digest *d);
 
 /* 0, or the exit status after a usage error. */
 int dump_parse_options(int argc, char **argv, struct cli *cli, struct dump_options *ret);
@@ -53,12 +71,18 @@ int dump_print_contents(const struct cli *cli, const struct erofs_inode *ino, st
 void dump_count_total(const struct dump_options *o, const struct erofs_image *img, bool part,
 		      struct cli_work *work);
 
+/* Is one of the actions that write a stream wanted? */
+static inline bool dump_is_stream(const struct dump_options *o)
+{
+	return o->to_tar || o->to_mtree || o->digest.wanted;
+}
+
 /*
- * Write the tree as a stream. 0; -EUCLEAN: some of it is not there, or is damaged; other errors: it is not
- * whole (all reported).
+ * Write the tree, its manifest or its digests as a stream. 0; -EUCLEAN: some of it is not there, or is
+ * damaged; other errors: it is not whole (all reported).
  */
-int dump_write_tar(struct cli *cli, const struct dump_options *o, struct erofs_image *img,
-		   struct erofs_engine *eng, struct erofs_diag *diag);
+int dump_write_stream(struct cli *cli, const struct dump_options *o, struct erofs_image *img,
+		      struct erofs_engine *eng, struct erofs_diag *diag);
 /*
  * Write the tree into a folder. 0; -EUCLEAN: some of it is not there (all reported); -EIO: nothing is;
  * -ECANCELED.

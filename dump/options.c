@@ -11,7 +11,8 @@
 
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_SUPER, OPT_STATISTICS, OPT_EXTENTS, OPT_LIST, OPT_CAT, OPT_UDEV,
-	OPT_TO_TAR, OPT_EXTRACT, OPT_ANDROID, OPT_MOUNT,
+	OPT_TO_TAR, OPT_TO_MTREE, OPT_DIGEST, OPT_EXTRACT, OPT_ANDROID, OPT_MOUNT, OPT_MTREE_XATTRS,
+	OPT_VERITY_BLOCK, OPT_SALT,
 	OPT_RECURSIVE, OPT_LONG, OPT_PRINT0,
 };
 
@@ -27,11 +28,18 @@ static const struct cli_option table[] = {
 	{ OPT_PRINT0, "print0", 0, "", "with --ls: names only, each ends with NUL" },
 	{ OPT_CAT, "cat", 0, "", "write the contents of --path or --nid to stdout" },
 	{ OPT_TO_TAR, "to-tar", 0, "[FILE]", "write the tree as a pax archive to stdout or FILE" },
+	{ OPT_TO_MTREE, "to-mtree", 0, "[FILE]", "write an mtree manifest with SHA-256 to stdout or FILE" },
+	{ OPT_DIGEST, "digest", 0, "ALG", "digests of files: sha256, sha512, fsverity[-sha512]" },
 	{ OPT_EXTRACT, "extract", 0, "[DIR]", "write the tree into DIR (default: erofs-root)" },
 	{ OPT_UDEV, "blkid-udev", 0, "", "show KEY=value lines for udev" },
 
 	CLI_OTHER_GROUP("Selection"),
 	CLI_SELECT_OPTIONS,
+
+	CLI_OTHER_GROUP("Digests"),
+	{ OPT_MTREE_XATTRS, "mtree-xattrs", 0, "", "with --to-mtree: xattrs and fs-verity as comments" },
+	{ OPT_VERITY_BLOCK, "fsverity-block", 0, "N", "block size of fs-verity (default 4096)" },
+	{ OPT_SALT, "salt", 0, "HEX", "salt of fs-verity, up to 32 bytes (default: none)" },
 
 	CLI_OTHER_GROUP("Extraction"),
 	CLI_EXTRACT_OPTIONS,
@@ -57,7 +65,7 @@ static const struct cli_option table[] = {
 int dump_print_help(const struct cli *cli, bool all)
 {
 	puts("Usage: dump.erofs [OPTIONS] IMAGE [MEMBER...]\n"
-	     "Look into an EROFS image, or take something out. Members: with --extract, --to-tar, --ls.");
+	     "Look into an EROFS image, or take something out. Members: with --extract, --to-*, --digest, --ls.");
 	erofs_cli_print_options(table, all);
 	if (!all)
 		puts("--help=all describes these, with examples: man dump.erofs.");
@@ -79,6 +87,11 @@ static int take_action(const struct cli_parse *p, struct dump_options *o)
 	case OPT_CAT: o->cat = true; return 1;
 	case OPT_UDEV: o->udev = true; return 1;
 	case OPT_TO_TAR: o->to_tar = true; o->tar_file = p->arg; return 1;
+	case OPT_TO_MTREE: o->to_mtree = true; o->mtree_file = p->arg; return 1;
+	case OPT_MTREE_XATTRS: o->mtree_xattrs = true; return 1;
+	case OPT_DIGEST: return dump_take_digest(p, &o->digest);
+	case OPT_VERITY_BLOCK: return dump_take_block(p, &o->digest);
+	case OPT_SALT: return dump_take_salt(p, &o->digest);
 	case OPT_EXTRACT: o->extract = true; o->target = p->arg; return 1;
 	case OPT_ANDROID: o->android_dir = p->arg; return 1;
 	case OPT_MOUNT: o->mount_point = p->arg; return 1;
@@ -110,11 +123,23 @@ static int take_option(struct cli_parse *p, struct dump_options *o)
 /* Actions that read the whole tree go alone. */
 static int check_alone(const struct cli_parse *p, const struct dump_options *o, const char *action)
 {
-	if (o->cat || o->super || o->statistics || o->extents || o->list || o->udev || (o->to_tar && o->extract))
+	int trees = o->to_tar + o->to_mtree + o->digest.wanted + o->extract;
+
+	if (o->cat || o->super || o->statistics || o->extents || o->list || o->udev || trees > 1)
 		return erofs_cli_usage(p->cli, p->usage_status, "%s does not go with other output", action);
 	if (o->recursive || o->details || o->print0)
 		return erofs_cli_usage(p->cli, p->usage_status, "%s does not go with options of --ls", action);
 	return 0;
+}
+
+/* Text may go to a terminal. */
+static int check_sums(const struct cli_parse *p, const struct dump_options *o)
+{
+	int status = check_alone(p, o, o->to_mtree ? "--to-mtree" : "--digest");
+
+	if (!status && o->mtree_file && !*o->mtree_file)
+		return erofs_cli_usage(p->cli, p->usage_status, "--to-mtree= needs the name of a file");
+	return status;
 }
 
 static int check_archive(const struct cli_parse *p, const struct dump_options *o)
@@ -134,12 +159,14 @@ static int check_archive(const struct cli_parse *p, const struct dump_options *o
 /* One thing at a time goes to standard output. */
 static int check_json(const struct cli_parse *p, const struct dump_options *o)
 {
-	bool archive = o->to_tar && (!o->tar_file || !strcmp(o->tar_file, "-"));
+	const char *file = o->to_tar ? o->tar_file : o->to_mtree ? o->mtree_file : NULL;
+	bool stream = dump_is_stream(o) && (!file || !strcmp(file, "-"));
 
-	if (!erofs_report_is_stdout(&o->json) || !(o->cat || o->udev || o->print0 || archive))
+	if (!erofs_report_is_stdout(&o->json) || !(o->cat || o->udev || o->print0 || stream))
 		return 0;
 	return erofs_cli_usage(p->cli, p->usage_status, "%s goes with --json=FILE only", o->cat ? "--cat" :
-			       o->udev ? "--blkid-udev" : o->print0 ? "--print0" : "--to-tar");
+			       o->udev ? "--blkid-udev" : o->print0 ? "--print0" : o->to_tar ? "--to-tar" :
+			       o->to_mtree ? "--to-mtree" : "--digest");
 }
 
 static int check_extract(const struct cli_parse *p, const struct dump_options *o)
@@ -160,15 +187,15 @@ static int check_idle(const struct cli_parse *p, const struct dump_options *o)
 	if (!o->extract && erofs_cli_extract_needs_target(&o->how))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract",
 				       erofs_cli_extract_needs_target(&o->how));
-	if (o->android_dir ? !o->extract : o->mount_point != NULL)
-		return erofs_cli_usage(p->cli, p->usage_status, o->android_dir ? "--android-config needs --extract" :
-				       "--mount-point needs --android-config");
+	OPT_TO_TAR, OPT_TO_MTREE, OPT_DIGEST, OPT_EXTRACT, OPT_ANDROID, OPT_MOUNT, OPT_MTREE_XATTRS,
+	OPT_VERITY_BLOCK, OPT_SALT,
 	if (o->extract || o->to_tar)
 		return 0;
 	if (o->select.strip_components)
 		return erofs_cli_usage(p->cli, p->usage_status, "--strip-components needs --extract or --to-tar");
-	if (name && !o->list)
-		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract, --to-tar or --ls", name);
+	if (name && !o->list && !dump_is_stream(o))
+		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract, --to-tar, --to-mtree, --digest "
+				       "or --ls", name);
 	return 0;
 }
 
@@ -181,6 +208,8 @@ static int check_together(const struct cli_parse *p, const struct dump_options *
 		return status;
 	if (o->to_tar)
 		return check_archive(p, o);
+	if (o->to_mtree || o->digest.wanted)
+		return check_sums(p, o);
 	if (o->extract)
 		return check_extract(p, o);
 	if (o->cat && (o->super || o->statistics || o->extents || o->list || o->udev))
@@ -212,7 +241,7 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 
 	if (at == argc)
 		return erofs_cli_usage(p->cli, p->usage_status, "missing argument: IMAGE");
-	if (argc - at > 1 && !o->extract && !o->to_tar && !o->list)
+	if (argc - at > 1 && !o->extract && !dump_is_stream(o) && !o->list)
 		return erofs_cli_usage(p->cli, p->usage_status, "unexpected argument: %s", argv[at + 1]);
 	o->input.image = argv[at];
 	while (++at < argc)

@@ -26,12 +26,12 @@ struct run {
 
 static bool needs_inode(const struct dump_options *o)
 {
-	return !o->to_tar && !o->extract && (o->input.path || o->input.has_nid || o->list);
+	return !dump_is_stream(o) && !o->extract && (o->input.path || o->input.has_nid || o->list);
 }
 
 static bool needs_super_only(const struct dump_options *o)
 {
-	return !o->statistics && !o->to_tar && !o->extract && !needs_inode(o);
+	return !o->statistics && !dump_is_stream(o) && !o->extract && !needs_inode(o);
 }
 
 /* A path without empty parts, "." and "..", as people expect to see it. NULL: no memory. */
@@ -183,8 +183,8 @@ static int print_all(struct run *r)
 	erofs_image_super(r->img, &info);
 	if (!info.checksum_ok && !o->input.no_sbcrc)
 		erofs_cli_say(r->cli, 'W', "wrong superblock checksum: what follows may not be so");
-	if (o->to_tar)
-		return dump_write_tar(r->cli, o, r->img, r->eng, r->diag);
+	if (dump_is_stream(o))
+		return dump_write_stream(r->cli, o, r->img, r->eng, r->diag);
 	if (o->extract)
 		return dump_extract(r->cli, o, r->img, r->eng, r->diag);
 	if (o->udev)

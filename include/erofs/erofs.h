@@ -7,6 +7,7 @@
 #include <erofs/archive.h>
 #include <erofs/check.h>
 #include <erofs/diag.h>
+#include <erofs/digest.h>
 #include <erofs/engine.h>
 #include <erofs/extract.h>
 #include <erofs/image.h>

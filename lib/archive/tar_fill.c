@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/checked.h"
-#include "archive/archive_priv.h"
+#include "archive/tar_priv.h"
 
 static enum tar_type type_of(const struct tar_item *item)
 {
@@ -28,7 +28,7 @@ static enum tar_type type_of(const struct tar_item *item)
 }
 
 /* The runs of a stream behind each other; the first one decides p->la. */
-static int add_runs(struct stream *s, struct tar_parcel *p)
+static int add_runs(struct stream *s, struct pack *p)
 {
 	bool first = true;
 	struct run run;
@@ -52,19 +52,8 @@ static int add_runs(struct stream *s, struct tar_parcel *p)
 	return r;
 }
 
-/* Report also what is wrong with an index whose data can be read all the same. */
-static void check_index(struct lane *lane, const struct erofs_inode *ino)
-{
-	struct extent ext;
-	struct map map;
-
-	if (!erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), true))
-		while (erofs_map_next(&map, &ext) > 0)
-			;
-}
-
-/* All contents of a file that fits a parcel. */
-static int add_contents(struct tar_parcel *p, struct lane *lane, const struct erofs_inode *ino)
+/* All contents of a file that fits a pack. */
+static int add_contents(struct pack *p, struct lane *lane, const struct erofs_inode *ino)
 {
 	size_t size = (size_t)ino->size;
 	struct stream s;
@@ -73,7 +62,8 @@ static int add_contents(struct tar_parcel *p, struct lane *lane, const struct er
 	if (err)
 		return p->err = err;
 	if (erofs_inode_is_compressed(ino)) {
-		check_index(lane, ino);
+		/* report also what is wrong with an index whose data can be read all the same */
+		(void)erofs_archive_is_mappable(lane, ino);
 		/* decoded straight to its place */
 		err = erofs_lane_read(lane, ino, 0, p->out.data + p->out.len, size);
 		p->out.len += size;
@@ -92,34 +82,16 @@ static int add_contents(struct tar_parcel *p, struct lane *lane, const struct er
 	return err;
 }
 
-/* What cannot be read is reported; sound attributes of a damaged area still count. */
-static void add_xattrs(struct tar_parcel *p, struct lane *lane, const struct erofs_inode *ino)
+static int add_record(void *records, const struct xattr_view *xa)
 {
-	struct xattr_iter *it = ino->xattr_size ? erofs_lane_xattrs(lane) : NULL;
-	struct xattr_view xa;
-	int err;
-
-	if (!ino->xattr_size)
-		return;
-	if (!it) {
-		p->err = -ENOMEM;
-		return;
-	}
-	err = erofs_xattr_begin(it, ino);
-	while (!err && !p->err && (err = erofs_xattr_next(it, &xa)) > 0) {
-		err = 0;
-		if (!xa.hidden)
-			p->err = erofs_tar_xattr(&p->records, &xa);
-	}
-	if (err || erofs_xattr_damage(it))
-		p->damaged = true;
+	return erofs_tar_xattr(records, xa);
 }
 
-static int add_head(struct tar_parcel *p, struct lane *lane, const struct tar_item *item, const char *link,
+static int add_head(struct tar_pack *p, struct lane *lane, const struct tar_item *item, const char *link,
 		    size_t link_len)
 {
 	struct tar_head head = {
-		.path = (const char *)p->names.data + item->path,
+		.path = (const char *)p->pack.names.data + item->path,
 		.path_len = item->path_len,
 		.link = link,
 		.link_len = link_len,
@@ -129,70 +101,66 @@ static int add_head(struct tar_parcel *p, struct lane *lane, const struct tar_it
 
 	p->records.len = 0;
 	if (!item->is_link)
-		add_xattrs(p, lane, &item->ino);
+		erofs_pack_xattrs(&p->pack, lane, &item->ino, add_record, &p->records);
 	if (head.type == TAR_FILE)
 		head.size = item->ino.size;
-	if (!p->err)
-		p->err = erofs_tar_put_head(&p->out, &head, &p->records);
-	return p->err;
+	if (!p->pack.err)
+		p->pack.err = erofs_tar_put_head(&p->pack.out, &head, &p->records);
+	return p->pack.err;
 }
 
-static int fill_item(struct tar_parcel *p, struct lane *lane, struct tar_item *item)
+static int fill_item(struct tar_pack *p, struct lane *lane, struct tar_item *item)
 {
 	const struct erofs_inode *ino = &item->ino;
-	char target[4096];
+	char target[ARCHIVE_TARGET];
 	int err;
 
 	if (item->is_link)
-		return add_head(p, lane, item, (const char *)p->names.data + item->link, item->link_len);
+		return add_head(p, lane, item, (const char *)p->pack.names.data + item->link, item->link_len);
 	if (S_ISLNK(ino->mode)) {
-		if (ino->size > sizeof(target))
-			return -EUCLEAN;
-		err = erofs_lane_read(lane, ino, 0, target, (size_t)ino->size);
-		if (!err && memchr(target, '\0', (size_t)ino->size))
-			err = erofs_diag_damage(erofs_lane_diag(lane), SYMLINK_TARGET, AT_NID(ino->nid),
-						"symlink target contains NUL");
+		err = erofs_archive_target(lane, ino, target);
 		return err ? err : add_head(p, lane, item, target, (size_t)ino->size);
 	}
 	err = add_head(p, lane, item, NULL, 0);
 	if (!err && S_ISREG(ino->mode) && !item->contents_follow)
-		err = add_contents(p, lane, ino);
+		err = add_contents(&p->pack, lane, ino);
 	return err;
 }
 
-static void fill_items(struct tar_parcel *p, struct lane *lane)
+static void fill_items(struct tar_pack *p, struct lane *lane)
 {
+	struct tarbuf *out = &p->pack.out;
 	size_t i;
 
-	for (i = 0; i < p->count && !p->err && !erofs_job_is_cancelled(p->parcel.flight->job); i++) {
+	for (i = 0; i < p->count && !p->pack.err && !erofs_job_is_cancelled(p->pack.parcel.flight->job); i++) {
 		struct tar_item *item = &p->items[i];
 
-		item->off = p->out.len;
+		item->off = out->len;
 		item->err = fill_item(p, lane, item);
 		if (item->err)
-			p->out.len = item->off;
-		item->len = p->out.len - item->off;
+			out->len = item->off;
+		item->len = out->len - item->off;
 		erofs_lane_count(lane, 1, item->len);
 	}
 }
 
-static void fill_range(struct tar_parcel *p, struct lane *lane)
+static void fill_range(struct tar_pack *p, struct lane *lane)
 {
+	struct pack *pack = &p->pack;
 	struct stream s;
 	int err;
 
-	p->la = p->from;
-	err = erofs_stream_begin(&s, lane, &p->items[0].ino, p->from, p->to);
-	p->range_err = err ? err : add_runs(&s, p);
-	erofs_lane_count(lane, 0, p->out.len);
+	pack->la = pack->from;
+	err = erofs_stream_begin(&s, lane, &p->items[0].ino, pack->from, pack->to);
+	p->range_err = err ? err : add_runs(&s, pack);
+	erofs_lane_count(lane, 0, pack->out.len);
 }
 
-void erofs_tar_fill(struct lane *lane, struct parcel *parcel)
+void erofs_tar_fill(struct archive *a, struct lane *lane, struct pack *pack)
 {
-	struct tar_parcel *p = (struct tar_parcel *)parcel;
-
-	if (p->is_range)
-		fill_range(p, lane);
+	(void)a;
+	if (pack->is_range)
+		fill_range((struct tar_pack *)pack, lane);
 	else
-		fill_items(p, lane);
+		fill_items((struct tar_pack *)pack, lane);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
-/* The owner's side of a tar archive: what goes into parcels, and what of them is written. */
+/* The owner's side of a tar archive: what goes into packs, and what of them is written. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,65 +9,30 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "archive/archive_priv.h"
+#include "archive/tar_priv.h"
 
-#define ITEM_COST 1024		/* headers and bookkeeping of an entry, towards a parcel's bytes */
+#define ITEM_COST 1024		/* headers and bookkeeping of an entry, towards a pack's bytes */
 #define MAX_ITEMS 1024
 #define MAX_LOST 65536		/* inodes whose first name was left out: 512 KiB; more end the run */
 #define ZEROS 65536
-#define LINKS_SHARE 2		/* half of the state memory, the other one is for directories entered */
 
 struct tar {
-	struct erofs_image *img;
-	struct erofs_engine *eng;
+	struct archive archive;
 	const struct erofs_tar_options *opt;
-	struct erofs_diag *diag;
 	struct erofs_tar_result *res;
-	struct job *job;
-	struct flight flight;
-	struct tar_parcel *open;	/* is being gathered */
-	struct tar_parcel *spares;
-	struct tar_links links;
 	uint64_t *lost;			/* nids whose first name was left out */
 	size_t nlost;
 	uint64_t pos, size;		/* of the large file that is being written */
 	bool broken;			/* it has zeros in place of contents */
-	bool damaged;
 	char *socket;			/* the first one's path */
 	const uint8_t *zeros;
 };
 
 /* ---- writing ---- */
 
-static int write_fd(struct tar *t, const uint8_t *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(t->opt->fd, data, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
-		}
-		/* a signal cut it short: a reader that does not read must not keep us from ending */
-		if (len && erofs_engine_is_cancelled(t->eng))
-			return -ECANCELED;
-	}
-	return 0;
-}
-
 static int put(struct tar *t, const uint8_t *data, size_t len)
 {
-	int err = t->opt->write ? t->opt->write(t->opt->write_arg, data, len) : write_fd(t, data, len);
-
-	if (!err)
-		t->res->bytes += len;
-	if (err && err != -ECANCELED) {
-		t->res->output_failed = 1;
-		erofs_diag_fail(t->diag, err, AT_NOWHERE, "cannot write the archive");
-	}
-	return err;
+	return erofs_archive_put(&t->archive, data, len);
 }
 
 static int put_zeros(struct tar *t, uint64_t len)
@@ -77,15 +42,15 @@ static int put_zeros(struct tar *t, uint64_t len)
 	while (len && !err) {
 		size_t n = (size_t)min_u64(len, ZEROS);
 
-		err = erofs_job_is_cancelled(t->job) ? -ECANCELED : put(t, t->zeros, n);
+		err = erofs_job_is_cancelled(t->archive.job) ? -ECANCELED : put(t, t->zeros, n);
 		len -= n;
 	}
 	return err;
 }
 
-static const char *path_of(const struct tar_parcel *p, const struct tar_item *item)
+static const char *path_of(const struct tar_pack *p, const struct tar_item *item)
 {
-	return (const char *)p->names.data + item->path;
+	return (const char *)p->pack.names.data + item->path;
 }
 
 /* ---- delivery ---- */
@@ -110,7 +75,7 @@ static int note_lost(struct tar *t, uint64_t nid)
 	if (!t->lost)
 		t->lost = malloc(MAX_LOST * sizeof(*t->lost));
 	if (!t->lost || t->nlost == MAX_LOST)
-		return erofs_diag_fail(t->diag, -ENOMEM, AT_NOWHERE, "too many damaged hard links");
+		return erofs_diag_fail(t->archive.diag, -ENOMEM, AT_NOWHERE, "too many damaged hard links");
 	for (i = t->nlost; i && t->lost[i - 1] > nid; i--)
 		t->lost[i] = t->lost[i - 1];
 	t->lost[i] = nid;
@@ -121,15 +86,16 @@ static int note_lost(struct tar *t, uint64_t nid)
 static int leave_out(struct tar *t, const char *path, const struct tar_item *item)
 {
 	t->res->failed++;
-	erofs_diag_warn_path(t->diag, path, item->is_link ?
+	erofs_diag_warn_path(t->archive.diag, path, item->is_link ?
 			     "left out of the archive, as the name it is linked to" :
 			     "left out of the archive: cannot be read");
 	return !item->is_link && item->ino.nlink > 1 ? note_lost(t, item->ino.nid) : 0;
 }
 
 /* Entries that are there, in as few writes as that takes. */
-static int deliver_items(struct tar *t, struct tar_parcel *p)
+static int deliver_items(struct tar *t, struct tar_pack *p)
 {
+	const struct tarbuf *out = &p->pack.out;
 	size_t i, from = 0;
 	int err = 0;
 
@@ -143,7 +109,7 @@ static int deliver_items(struct tar *t, struct tar_parcel *p)
 		}
 		err = leave_out(t, path_of(p, item), item);
 		if (!err && lost) {
-			err = put(t, p->out.data + from, item->off - from);
+			err = put(t, out->data + from, item->off - from);
 			from = item->off + item->len;
 		}
 	}
@@ -152,7 +118,7 @@ static int deliver_items(struct tar *t, struct tar_parcel *p)
 		t->size = p->items[p->count - 1].ino.size;
 		t->broken = false;
 	}
-	return err ? err : put(t, p->out.data + from, p->out.len - from);
+	return err ? err : put(t, out->data + from, out->len - from);
 }
 
 static int end_large(struct tar *t)
@@ -164,9 +130,10 @@ static int end_large(struct tar *t)
 }
 
 /* Ranges come in order; what one lacks shows when the next one begins behind it. */
-static int deliver_range(struct tar *t, struct tar_parcel *p)
+static int deliver_range(struct tar *t, struct tar_pack *p)
 {
-	uint64_t la = p->la, len = p->out.len, skip = 0, end;
+	const struct pack *pack = &p->pack;
+	uint64_t la = pack->la, len = pack->out.len, skip = 0, end;
 	bool gap;
 	int err = 0;
 
@@ -176,11 +143,11 @@ static int deliver_range(struct tar *t, struct tar_parcel *p)
 		len = la < t->size ? t->size - la : 0;
 	/* a range within an extent that began in front of it is empty */
 	end = len ? max_u64(la + len, t->pos) : t->pos;
-	gap = p->range_err || (len && la > t->pos) || (p->to == t->size && end < t->size);
+	gap = p->range_err || (len && la > t->pos) || (pack->to == t->size && end < t->size);
 	if (gap && !t->broken) {
 		t->broken = true;
 		t->res->failed++;
-		erofs_diag_warn_path(t->diag, path_of(p, &p->items[0]),
+		erofs_diag_warn_path(t->archive.diag, path_of(p, &p->items[0]),
 				     "damaged: what cannot be read of it is zeros in the archive");
 	}
 	if (len && la > t->pos) {
@@ -188,135 +155,90 @@ static int deliver_range(struct tar *t, struct tar_parcel *p)
 		t->pos = la;
 	}
 	if (!err && len > skip) {
-		err = put(t, p->out.data + skip, (size_t)(len - skip));
+		err = put(t, pack->out.data + skip, (size_t)(len - skip));
 		t->pos += len - skip;
 	}
-	return !err && p->to == t->size ? end_large(t) : err;
+	return !err && pack->to == t->size ? end_large(t) : err;
 }
 
-static int deliver(void *arg, struct parcel *parcel)
+static int deliver(struct archive *a, struct pack *pack)
 {
-	struct tar_parcel *p = (struct tar_parcel *)parcel;
-	struct tar *t = arg;
+	struct tar_pack *p = (struct tar_pack *)pack;
+	struct tar *t = (struct tar *)a;
 
-	if (p->err)
-		return erofs_diag_fail(t->diag, p->err, AT_NOWHERE, "no memory for the archive");
-	t->damaged |= p->damaged;
-	return p->is_range ? deliver_range(t, p) : deliver_items(t, p);
+	return pack->is_range ? deliver_range(t, p) : deliver_items(t, p);
 }
-
-static void free_parcel(struct tar_parcel *p)
-{
-	erofs_tarbuf_free(&p->names);
-	erofs_tarbuf_free(&p->out);
-	erofs_tarbuf_free(&p->records);
-	free(p->items);
-	free(p);
-}
-
-/* Buffers are used again: fresh memory costs more than decoding into it. */
-static void release(void *arg, struct parcel *parcel)
-{
-	struct tar_parcel *p = (struct tar_parcel *)parcel;
-	struct tar *t = arg;
-
-	if (p->out.room > TAR_KEEP || p->names.room > TAR_KEEP || p->records.room > TAR_KEEP) {
-		free_parcel(p);
-		return;
-	}
-	p->spare = t->spares;
-	t->spares = p;
-}
-
-static const struct flight_ops flight_ops = { erofs_tar_fill, deliver, release };
 
 /* ---- gathering ---- */
 
-static struct tar_parcel *new_parcel(struct tar *t)
+static void reset_pack(struct pack *pack)
 {
-	struct tar_parcel *p = t->spares;
+	struct tar_pack *p = (struct tar_pack *)pack;
 
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			erofs_diag_fail(t->diag, -ENOMEM, AT_NOWHERE, "no memory for the archive");
-		return p;
-	}
-	t->spares = p->spare;
-	p->names.len = p->out.len = p->records.len = 0;
-	p->count = 0;
-	p->parcel.bytes = 0;
-	p->is_range = p->has_links = p->damaged = false;
-	p->err = p->range_err = 0;
-	return p;
+	if (p->records.room > ARCHIVE_KEEP)
+		erofs_tarbuf_free(&p->records);
+	p->records.len = p->count = 0;
+	p->range_err = 0;
 }
 
-static int send_open(struct tar *t)
+static void free_pack(struct pack *pack)
 {
-	struct tar_parcel *p = steal(t->open);
+	struct tar_pack *p = (struct tar_pack *)pack;
 
-	return p ? erofs_flight_send(&t->flight, &p->parcel) : 0;
+	erofs_tarbuf_free(&p->records);
+	free(p->items);
 }
 
-static int add_item(struct tar *t, struct tar_parcel *p, const struct tar_item *item, const char *path,
+static int add_item(struct tar *t, struct tar_pack *p, const struct tar_item *item, const char *path,
 		    const char *link)
 {
-	struct tar_item *at;
+	struct tarbuf *names = &p->pack.names;
+	struct tar_item *at = erofs_pack_grow(&t->archive, p->items, p->count, &p->room, sizeof(*p->items));
 	int err;
 
-	if (p->count == p->room) {
-		size_t room = p->room ? p->room * 2 : 16;
-		struct tar_item *grown = realloc(p->items, room * sizeof(*grown));
-
-		if (!grown)
-			return erofs_diag_fail(t->diag, -ENOMEM, AT_NOWHERE, "no memory for the archive");
-		p->items = grown;
-		p->room = room;
-	}
-	at = &p->items[p->count];
+	if (!at)
+		return -ENOMEM;
+	p->items = at;
+	at += p->count;
 	*at = *item;
-	at->path = p->names.len;
-	err = erofs_tarbuf_add(&p->names, path, item->path_len);
+	at->path = names->len;
+	err = erofs_tarbuf_add(names, path, item->path_len);
 	/* a directory ends with a slash; messages need an end */
 	if (!err && S_ISDIR(item->ino.mode))
-		err = erofs_tarbuf_add(&p->names, "/", 1);
-	at->path_len = p->names.len - at->path;
+		err = erofs_tarbuf_add(names, "/", 1);
+	at->path_len = names->len - at->path;
 	if (!err)
-		err = erofs_tarbuf_add(&p->names, "", 1);
-	at->link = p->names.len;
+		err = erofs_tarbuf_add(names, "", 1);
+	at->link = names->len;
 	if (!err && link)
-		err = erofs_tarbuf_add(&p->names, link, item->link_len);
+		err = erofs_tarbuf_add(names, link, item->link_len);
 	if (err)
-		return erofs_diag_fail(t->diag, err, AT_NOWHERE, "no memory for the archive");
+		return erofs_diag_fail(t->archive.diag, err, AT_NOWHERE, "no memory for the archive");
 	p->count++;
-	p->has_links |= item->is_link;
-	p->parcel.bytes += ITEM_COST + item->path_len + item->link_len;
+	p->pack.parcel.bytes += ITEM_COST + item->path_len + item->link_len;
 	if (S_ISREG(item->ino.mode) && !item->is_link && !item->contents_follow)
-		p->parcel.bytes += (size_t)item->ino.size;
+		p->pack.parcel.bytes += (size_t)item->ino.size;
 	return 0;
 }
 
-/* The contents of a file that does not fit a parcel, a parcel for each range. */
+/* The contents of a file that does not fit a pack, a pack for each range. */
 static int send_ranges(struct tar *t, const struct tar_item *item, const char *path)
 {
 	uint64_t from;
-	int err = send_open(t);
+	int err = erofs_pack_send_open(&t->archive);
 
-	for (from = 0; from < item->ino.size && !err; from += TAR_BATCH) {
-		struct tar_parcel *p = new_parcel(t);
+	for (from = 0; from < item->ino.size && !err; from += TAR_RANGE) {
+		struct pack *p = erofs_pack_new(&t->archive);
 
 		if (!p)
 			return -ENOMEM;
-		err = add_item(t, p, item, path, NULL);
+		err = add_item(t, (struct tar_pack *)p, item, path, NULL);
 		if (err) {
-			free_parcel(p);
+			erofs_pack_free(&t->archive, p);
 			return err;
 		}
-		p->is_range = true;
-		p->from = from;
-		p->to = min_u64(item->ino.size, from + TAR_BATCH);
-		p->parcel.bytes = TAR_BATCH;
-		err = erofs_flight_send(&t->flight, &p->parcel);
+		err = erofs_pack_send_range(&t->archive, p, from, min_u64(item->ino.size, from + TAR_RANGE),
+					    TAR_RANGE);
 	}
 	return err;
 }
@@ -325,13 +247,9 @@ static int send_ranges(struct tar *t, const struct tar_item *item, const char *p
 static const char *archive_path(const struct tar *t, const struct sorted_entry *e, size_t *ret_len)
 {
 	unsigned int strip = t->opt->strip_components;
-	const char *path = e->path, *slash;
-	size_t len = e->len;
+	size_t len;
+	const char *path = erofs_archive_path(&t->archive, e, &len), *slash;
 
-	if (!len && !S_ISDIR(e->ino.mode)) {
-		path = t->opt->name ? t->opt->name : "file";
-		len = strlen(path);
-	}
 	if (!len && strip)
 		return NULL;
 	if (!len) {
@@ -357,104 +275,58 @@ static int note_socket(struct tar *t, const char *path)
 	return 0;
 }
 
-/*
- * Can all of a large file be found? Its header says how long it is, so that damage has to be known before:
- * whoever claims a size that the image does not hold would get zeros without end. Faults are reported.
- */
-static bool is_mappable(struct tar *t, const struct erofs_inode *ino)
+static int add_linked(struct tar *t, const struct sorted_entry *e, const char *path, struct tar_item *item,
+		      const char *first)
 {
-	struct lane *lane = erofs_job_lane(t->job, 0);
-	struct extent ext;
-	struct map map;
-	int r = erofs_map_begin(&map, ino, erofs_lane_metabuf(lane), true);
+	struct archive *a = &t->archive;
+	struct tar_pack *p;
+	int err;
 
-	if (r)
-		return false;
-	while ((r = erofs_map_next(&map, &ext)) > 0)
-		;
-	return !r;
+	item->contents_follow = S_ISREG(e->ino.mode) && !first && e->ino.size > TAR_RANGE;
+	if (item->contents_follow && !erofs_archive_is_mappable(erofs_job_lane(a->job, 0), &e->ino))
+		return leave_out(t, path, item);
+	if (!a->open)
+		a->open = erofs_pack_new(a);
+	p = (struct tar_pack *)a->open;
+	err = p ? add_item(t, p, item, path, first) : -ENOMEM;
+	if (err)
+		return err;
+	if (item->contents_follow)
+		return send_ranges(t, item, path);
+	return p->pack.parcel.bytes >= ARCHIVE_BATCH || p->count == MAX_ITEMS ? erofs_pack_send_open(a) : 0;
 }
 
-static int add_entry(struct tar *t, const struct sorted_entry *e)
+static int add(struct archive *a, const struct sorted_entry *e)
 {
+	struct tar *t = (struct tar *)a;
 	struct tar_item item = { .ino = e->ino };
-	const struct tar_link *first = NULL;
+	const struct arch_link *first = NULL;
 	const char *path = archive_path(t, e, &item.path_len);
-	bool linked = !S_ISDIR(e->ino.mode) && e->ino.nlink > 1;
-	int err = 0;
+	int err;
 
 	if (!path)
 		return 0;
 	if (S_ISSOCK(e->ino.mode))
 		return note_socket(t, path);
-	if (linked)
-		err = erofs_tarlinks_claim(&t->links, &e->ino, path, item.path_len, &first);
+	if (S_ISDIR(e->ino.mode) || e->ino.nlink <= 1)
+		return add_linked(t, e, path, &item, NULL);
+	err = erofs_archlinks_claim(&a->links, &e->ino, path, item.path_len, &first);
 	if (err)
-		return erofs_diag_fail(t->diag, err, AT_NOWHERE,
+		return erofs_diag_fail(a->diag, err, AT_NOWHERE,
 				       "names of hard links do not fit the memory limit (see --max-memory)");
 	item.is_link = first;
 	item.link_len = first ? first->len : 0;
-	item.contents_follow = S_ISREG(e->ino.mode) && !first && e->ino.size > TAR_BATCH;
-	if (item.contents_follow && !is_mappable(t, &e->ino)) {
-		if (linked)
-			erofs_tarlinks_seen(&t->links, e->ino.nid);
-		return leave_out(t, path, &item);
-	}
-	if (!t->open)
-		t->open = new_parcel(t);
-	err = t->open ? add_item(t, t->open, &item, path, first ? first->path : NULL) : -ENOMEM;
-	if (linked)
-		erofs_tarlinks_seen(&t->links, e->ino.nid);
-	if (!err && item.contents_follow)
-		return send_ranges(t, &item, path);
-	if (!err && (t->open->parcel.bytes >= TAR_BATCH || t->open->count == MAX_ITEMS))
-		err = send_open(t);
+	err = add_linked(t, e, path, &item, first ? first->path : NULL);
+	erofs_archlinks_seen(&a->links, e->ino.nid);
 	return err;
 }
 
 /* ---- the run ---- */
 
-/* Will every name of the image come by? */
-static bool is_whole(const struct tar *t)
-{
-	return !t->opt->select && !t->opt->strip_components &&
-	       (!t->opt->has_nid || t->opt->nid == t->img->super->info.root_nid);
-}
-
-/* Inodes that promise more names than there are. */
-static void report_links(struct tar *t)
-{
-	const struct tar_link *l;
-	size_t i;
-
-	for (i = 0; i < TAR_LINK_BUCKETS; i++)
-		for (l = t->links.buckets[i]; l; l = l->next) {
-			t->damaged = true;
-			erofs_diag_damage(t->diag, INODE_NLINK, AT(l->nid, erofs_inode_pos(t->img, l->nid)),
-					  "%" PRIu32 " more names are counted than there are", l->left);
-		}
-}
-
-static int add_all(struct tar *t, const struct erofs_inode *start)
-{
-	struct sorted *names = NULL;
-	const struct sorted_entry *e;
-	int r, err = erofs_sorted_new(t->job, start, t->opt->select, 0, t->diag, &names);
-
-	while (!err && (r = erofs_sorted_next(names, &e)) != 0)
-		err = r < 0 ? r : add_entry(t, e);
-	if (names)
-		t->damaged |= erofs_sorted_damaged(names);
-	erofs_sorted_free(names);
-	if (!err && !t->damaged && is_whole(t))
-		report_links(t);
-	return err ? err : send_open(t);
-}
-
 /* Two blocks of zeros, and what is missing to a whole record. */
 static int put_end(struct tar *t)
 {
-	uint64_t len = t->res->bytes + 2 * TAR_BLOCK;
+	uint64_t len = t->archive.bytes + 2 * TAR_BLOCK;
 
 	return put_zeros(t, 2 * TAR_BLOCK + (TAR_RECORD - len % TAR_RECORD) % TAR_RECORD);
 }
@@ -462,52 +334,28 @@ static int put_end(struct tar *t)
 static void report_sockets(const struct tar *t)
 {
 	if (t->res->skipped)
-		erofs_diag_warn_path(t->diag, t->socket, "%" PRIu64 " %s left out: tar has no such type",
+		erofs_diag_warn_path(t->archive.diag, t->socket, "%" PRIu64 " %s left out: tar has no such type",
 				     t->res->skipped, t->res->skipped == 1 ? "socket" : "sockets, this one first,");
 }
 
 static int run(struct tar *t)
 {
-	uint64_t nid = t->opt->has_nid ? t->opt->nid : t->img->super->info.root_nid;
-	struct lane *lane = erofs_job_lane(t->job, 0);
-	struct erofs_inode start;
-	int err = erofs_inode_load(erofs_lane_metabuf(lane), nid, &start), landed;
+	int err = erofs_archive_begin(&t->archive);
 
 	if (err)
 		return err;
-	t->links.max_bytes = erofs_job_state_bytes(t->job) / LINKS_SHARE;
-	erofs_flight_begin(&t->flight, t->job, erofs_job_flight_bytes(t->job), &flight_ops, t);
-	err = add_all(t, &start);
-	if (err)
-		erofs_job_cancel(t->job);
-	landed = erofs_flight_end(&t->flight);
-	/* the first cause, not the cancel that followed it */
-	if (!err || (err == -ECANCELED && landed))
-		err = landed;
+	err = erofs_archive_run(&t->archive);
 	if (!err)
 		err = put_end(t);
 	report_sockets(t);
-	return err ? err : t->damaged || t->res->failed ? -EUCLEAN : 0;
-}
-
-static void clean_up(struct tar *t)
-{
-	while (t->spares) {
-		struct tar_parcel *p = t->spares;
-
-		t->spares = p->spare;
-		free_parcel(p);
-	}
-	if (t->open)
-		free_parcel(t->open);
-	erofs_tarlinks_fini(&t->links);
-	free(t->lost);
-	free(t->socket);
+	return err ? err : t->archive.damaged || t->res->failed ? -EUCLEAN : 0;
 }
 
 int erofs_to_tar(struct erofs_image *img, struct erofs_engine *eng, const struct erofs_tar_options *options,
 		 struct erofs_diag *diag, struct erofs_tar_result *ret_result)
 {
+	static const struct archive_ops ops = { sizeof(struct tar_pack), reset_pack, free_pack, add,
+						erofs_tar_fill, deliver };
 	static const uint8_t zeros[ZEROS];
 	struct erofs_tar_result unused;
 	auto_free struct tar *t = calloc(1, sizeof(*t));
@@ -515,18 +363,21 @@ int erofs_to_tar(struct erofs_image *img, struct erofs_engine *eng, const struct
 
 	if (!t)
 		return -ENOMEM;
-	t->img = img;
-	t->eng = eng;
+	t->archive = (struct archive){
+		.img = img, .eng = eng, .diag = diag, .ops = &ops, .what = "archive", .select = options->select,
+		.nid = options->has_nid ? options->nid : img->super->info.root_nid, .name = options->name,
+		.cut = options->strip_components, .write = options->write, .write_arg = options->write_arg,
+		.fd = options->fd,
+	};
 	t->opt = options;
-	t->diag = diag;
 	t->res = ret_result ? ret_result : &unused;
 	t->zeros = zeros;
 	*t->res = (struct erofs_tar_result){ 0 };
-	err = erofs_job_begin(eng, img, diag, &t->job);
-	if (err)
-		return err;
 	err = run(t);
-	erofs_job_end(t->job);
-	clean_up(t);
+	t->res->bytes = t->archive.bytes;
+	t->res->output_failed = t->archive.output_failed;
+	erofs_archive_end(&t->archive);
+	free(t->lost);
+	free(t->socket);
 	return err;
 }

@@ -6,19 +6,19 @@
 
 #include "archive/archive_priv.h"
 
-static struct tar_link **find(struct tar_links *t, uint64_t nid)
+static struct arch_link **find(struct arch_links *t, uint64_t nid)
 {
-	struct tar_link **at = &t->buckets[(nid * UINT64_C(0x9e3779b97f4a7c15) >> 32) % TAR_LINK_BUCKETS];
+	struct arch_link **at = &t->buckets[(nid * UINT64_C(0x9e3779b97f4a7c15) >> 32) % ARCH_LINK_BUCKETS];
 
 	while (*at && (*at)->nid != nid)
 		at = &(*at)->next;
 	return at;
 }
 
-int erofs_tarlinks_claim(struct tar_links *t, const struct erofs_inode *ino, const char *path, size_t len,
-			 const struct tar_link **ret_first)
+int erofs_archlinks_claim(struct arch_links *t, const struct erofs_inode *ino, const char *path, size_t len,
+			  const struct arch_link **ret_first)
 {
-	struct tar_link **at = find(t, ino->nid), *l = *at;
+	struct arch_link **at = find(t, ino->nid), *l = *at;
 	size_t size = sizeof(*l) + len + 1;
 
 	if (!l) {
@@ -40,9 +40,9 @@ int erofs_tarlinks_claim(struct tar_links *t, const struct erofs_inode *ino, con
 	return 0;
 }
 
-void erofs_tarlinks_seen(struct tar_links *t, uint64_t nid)
+void erofs_archlinks_seen(struct arch_links *t, uint64_t nid)
 {
-	struct tar_link **at = find(t, nid), *l = *at;
+	struct arch_link **at = find(t, nid), *l = *at;
 
 	if (!l || (l->left && --l->left))
 		return;
@@ -51,13 +51,13 @@ void erofs_tarlinks_seen(struct tar_links *t, uint64_t nid)
 	free(l);
 }
 
-void erofs_tarlinks_fini(struct tar_links *t)
+void erofs_archlinks_fini(struct arch_links *t)
 {
 	size_t i;
 
-	for (i = 0; i < TAR_LINK_BUCKETS; i++)
+	for (i = 0; i < ARCH_LINK_BUCKETS; i++)
 		while (t->buckets[i]) {
-			struct tar_link *l = t->buckets[i];
+			struct arch_link *l = t->buckets[i];
 
 			t->buckets[i] = l->next;
 			free(l);
