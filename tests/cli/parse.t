@@ -166,10 +166,14 @@ def _():
     usage(fsck('--help=some', image()), 'some')
 
 
-@test('R6: options of later issues are absent, not stubs')
+@test('R6: --verify names what to compare with, --verify-only what of it')
 def _():
-    for option in ('--verify=dir:.',):
-        usage(fsck(option, image()), option.split('=')[0])
+    for value in ('.', 'dir:', 'folder:.', ''):
+        usage(fsck('--verify=' + value, image()), 'dir:PATH')
+    for value in ('modes', '', 'mode,', 'mode,,size'):
+        usage(fsck('--verify=dir:.', '--verify-only=' + value, image()), 'verify-only')
+    usage(fsck('--verify-only=mode', image()), '--verify-only needs --verify')
+    usage(fsck('--verify=dir:.', '--extract=' + fresh(), image()), 'not with --extract=DIR')
 
 
 @test('X10: --salvage needs a folder to extract to')

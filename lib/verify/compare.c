@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/* The owner's side: names go out in parcels, differences come back in the order of the names. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/escape.h"
+#include "verify/verify_priv.h"
+
+#define ITEM_COST (sizeof(struct compare_item) + 256)	/* and what is noted about it */
+#define BUFFER_KEEP ((size_t)4 << 20)	/* larger ones are not kept for the next parcel */
+#define GROUPS_SHARE 4		/* each side's share of the state memory; marks have half of it */
+
+int erofs_compare_no_memory(const struct compare *c)
+{
+	return erofs_diag_fail(c->diag, -ENOMEM, AT_NOWHERE, "no memory for the comparison");
+}
+
+/* ---- delivery ---- */
+
+static const char *path_of(const struct compare_parcel *p, const struct compare_item *item)
+{
+	return (const char *)p->names.data + item->path;
+}
+
+static void tell(struct compare *c, const struct erofs_difference *d)
+{
+	c->res->differences++;
+	if (c->opt->fn)
+		c->opt->fn(c->opt->priv, d);
+}
+
+static void tell_item(struct compare *c, const struct compare_parcel *p, const struct compare_item *item,
+		      const char *key, const char *found, const char *wanted)
+{
+	tell(c, &(struct erofs_difference){
+		.path = path_of(p, item), .key = key, .found = found, .wanted = wanted,
+		.nid = item->ino.nid, .has_nid = item->is_there && !item->broken,
+	});
+}
+
+/* The differences about item @i, which begin at @at. Return: where the next one's begin. */
+static size_t tell_notes(struct compare *c, const struct compare_parcel *p, size_t i, size_t at)
+{
+	struct compare_note note;
+
+	while (at < p->notes.len) {
+		const char *key = (const char *)p->notes.data + at + sizeof(note), *found, *wanted;
+
+		memcpy(&note, p->notes.data + at, sizeof(note));
+		if (note.item != i)
+			break;
+		found = key + strlen(key) + 1;
+		wanted = found + strlen(found) + 1;
+		tell_item(c, p, &p->items[i], key, found, wanted);
+		at += note.len;
+	}
+	return at;
+}
+
+static char *escape_path(const char *path)
+{
+	size_t len = strlen(path);
+	char *text = malloc(4 * len + 2);
+
+	if (text)
+		erofs_escape_name(path, len, text, 4 * len + 1);
+	return text;
+}
+
+/* Is the path that an archive says this one is linked to the same inode here? */
+static int is_linked_to(struct compare *c, const struct compare_item *item, const char *to)
+{
+	uint64_t nid;
+	bool again;
+	int r = erofs_imgnames_find(c->names, to, strlen(to), &nid, &again);
+
+	return r < 0 && r == -ENOMEM ? r : r > 0 && nid == item->ino.nid;
+}
+
+/* The same paths share an inode here and there, if the first of each path's group is the same. */
+static int check_links(struct compare *c, const struct compare_parcel *p, const struct compare_item *item)
+{
+	auto_free char *found = NULL, *wanted = NULL, *text = NULL, *other = NULL;
+	const char *path = path_of(p, item);
+	const char *to = item->link_to ? (const char *)p->facts.data + item->link_to : NULL;
+	uint64_t key[2] = { item->ino.nid, 0 };
+	int r = erofs_groups_take(&c->in_image, key, item->ino.nlink, path, strlen(path), &found);
+
+	if (!r && to)
+		r = is_linked_to(c, item, to + 1);
+	else if (!r)
+		r = erofs_groups_take(&c->in_source, item->group, item->nlink, path, strlen(path), &wanted);
+	if (r < 0)
+		return erofs_diag_fail(c->diag, r, AT_NOWHERE,
+				       "names of hard links do not fit the memory limit (see --max-memory)");
+	if (to && !r)
+		wanted = strdup(to);
+	if ((to && r) || (!found && !wanted) || (found && wanted && !strcmp(found, wanted)))
+		return 0;
+	text = found ? escape_path(found) : NULL;
+	other = wanted ? escape_path(wanted) : NULL;
+	tell_item(c, p, item, "hardlink", text ? text : "none", other ? other : "none");
+	return 0;
+}
+
+static int deliver_items(struct compare *c, struct compare_parcel *p)
+{
+	size_t i, at = 0;
+	int err = 0;
+
+	for (i = 0; i < p->count && !err; i++) {
+		c->res->names++;
+		at = tell_notes(c, p, i, at);
+		if (p->items[i].is_linkable)
+			err = check_links(c, p, &p->items[i]);
+	}
+	return err;
+}
+
+/* Ranges come in order: the first difference is the file's. */
+static int deliver_range(struct compare *c, struct compare_parcel *p)
+{
+	if (!p->from)
+		c->large_told = false;
+	if (p->notes.len && !c->large_told) {
+		tell_notes(c, p, 0, 0);
+		c->large_told = true;
+	}
+	return 0;
+}
+
+static int deliver(void *arg, struct parcel *parcel)
+{
+	struct compare_parcel *p = (struct compare_parcel *)parcel;
+	struct compare *c = arg;
+
+	if (p->err)
+		return erofs_compare_no_memory(c);
+	c->damaged |= p->damaged;
+	c->failed |= p->failed;
+	c->res->bytes += p->bytes;
+	return p->is_range ? deliver_range(c, p) : deliver_items(c, p);
+}
+
+static void free_parcel(struct compare_parcel *p)
+{
+	erofs_tarbuf_free(&p->names);
+	erofs_tarbuf_free(&p->facts);
+	erofs_tarbuf_free(&p->notes);
+	erofs_verity_part_fini(&p->part);
+	free(p->items);
+	free(p);
+}
+
+static void release(void *arg, struct parcel *parcel)
+{
+	struct compare_parcel *p = (struct compare_parcel *)parcel;
+	struct compare *c = arg;
+	size_t i;
+
+	for (i = 0; i < p->count && c->source.drop; i++)
+		c->source.drop(c, &p->items[i]);
+	if (p->names.room > BUFFER_KEEP || p->facts.room > BUFFER_KEEP || p->notes.room > BUFFER_KEEP) {
+		free_parcel(p);
+		return;
+	}
+	p->spare = c->spares;
+	c->spares = p;
+}
+
+static const struct flight_ops flight_ops = { erofs_compare_fill, deliver, release };
+
+/* ---- gathering ---- */
+
+static struct compare_parcel *new_parcel(struct compare *c)
+{
+	struct compare_parcel *p = c->spares;
+
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		return p;
+	}
+	c->spares = p->spare;
+	p->names.len = p->facts.len = p->notes.len = 0;
+	p->count = 0;
+	p->parcel.bytes = 0;
+	p->is_range = p->last = p->damaged = p->failed = false;
+	p->bytes = p->zeros = 0;
+	p->err = 0;
+	return p;
+}
+
+static int send_open(struct compare *c)
+{
+	struct compare_parcel *p = steal(c->open);
+
+	c->open_bytes = 0;
+	return p ? erofs_flight_send(&c->flight, &p->parcel) : 0;
+}
+
+static int add_path(struct compare_parcel *p, struct compare_item *at, const char *path, size_t len)
+{
+	int err = erofs_tarbuf_add(&p->names, "/", 1);
+
+	at->path = p->names.len - 1;
+	at->path_len = len + 1;
+	if (!err)
+		err = erofs_tarbuf_add(&p->names, path, len);
+	return err ? err : erofs_tarbuf_add(&p->names, "", 1);
+}
+
+/* The record stands in facts with what it refers to behind it, both aligned. */
+static int add_record(struct compare_parcel *p, struct compare_item *at, const struct wanted *w,
+		      const struct tarbuf *buf)
+{
+	static const uint8_t zeros[16];
+	size_t pad = -p->facts.len & 15;
+	int err = erofs_tarbuf_add(&p->facts, zeros, pad);
+
+	_Static_assert(sizeof(struct wanted) % 8 == 0, "what follows is aligned");
+	at->record = p->facts.len;
+	if (!err)
+		err = erofs_tarbuf_add(&p->facts, w, sizeof(*w));
+	if (!err && buf)
+		err = erofs_tarbuf_add(&p->facts, buf->data, buf->len);
+	return err;
+}
+
+static int add_item(struct compare_parcel *p, const struct compare_item *item, const char *path, size_t len,
+		    const struct wanted *w, const struct tarbuf *buf)
+{
+	struct compare_item *at;
+	int err;
+
+	if (p->count == p->room) {
+		size_t room = p->room ? p->room * 2 : 16;
+		struct compare_item *grown = realloc(p->items, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		p->items = grown;
+		p->room = room;
+	}
+	at = &p->items[p->count];
+	*at = *item;
+	err = add_path(p, at, path, len);
+	if (!err && w)
+		err = add_record(p, at, w, buf);
+	if (err)
+		return err;
+	p->count++;
+	p->parcel.bytes += ITEM_COST + len + (w ? sizeof(*w) + (buf ? buf->len : 0) : 0);
+	return 0;
+}
+
+/* What of the image has this path? */
+static int look_up(struct compare *c, struct compare_item *item, const char *path, size_t len)
+{
+	uint64_t nid = 0;
+	int r = erofs_imgnames_find(c->names, path, len, &nid, &item->again);
+
+	if (r == -ENOMEM)
+		return r;
+	item->is_there = r != 0;
+	item->broken = r < 0 || (r && erofs_inode_load(erofs_lane_metabuf(erofs_job_lane(c->job, 0)), nid,
+						       &item->ino));
+	c->damaged |= item->broken;
+	return 0;
+}
+
+/* From @at on: a hole of the image that reaches over a range is one range. */
+static uint64_t hole_at(const struct compare *c, const struct erofs_inode *ino, uint64_t at)
+{
+	struct metabuf *mb = erofs_lane_metabuf(erofs_job_lane(c->job, 0));
+	struct extent ext;
+	struct map map;
+
+	/* what is wrong there the range itself will report */
+	if (erofs_map_begin(&map, ino, mb, false) || (at && erofs_map_seek(&map, at)) ||
+	    erofs_map_next(&map, &ext) <= 0 || ext.kind != EXTENT_HOLE)
+		return 0;
+	return min_u64(ext.la + ext.len, ino->size) - at;
+}
+
+/* The contents of a file that does not fit a parcel, a parcel for each range. */
+static int send_ranges(struct compare *c, const struct compare_item *item, const char *path, size_t len,
+		       const struct wanted *w, const struct tarbuf *buf)
+{
+	uint64_t at, n;
+	int err = send_open(c);
+
+	for (at = 0; at < item->ino.size && !err; at += n) {
+		struct compare_parcel *p = new_parcel(c);
+		uint64_t hole = hole_at(c, &item->ino, at);
+
+		err = p ? add_item(p, item, path, len, w, buf) : -ENOMEM;
+		if (err) {
+			if (p)
+				free_parcel(p);
+			return erofs_compare_no_memory(c);
+		}
+		if (c->source.hold)
+			c->source.hold(c, &p->items[0]);
+		n = max_u64(min_u64(COMPARE_BATCH, item->ino.size - at), hole);
+		p->is_range = true;
+		p->from = at;
+		p->to = at + n;
+		p->last = p->to == item->ino.size;
+		err = erofs_flight_send(&c->flight, &p->parcel);
+	}
+	return err;
+}
+
+int erofs_compare_add(struct compare *c, const struct compare_item *known, const char *path, size_t len,
+		      const struct wanted *w, const struct tarbuf *buf)
+{
+	struct compare_item item = *known;
+	bool has_data;
+	int err = look_up(c, &item, path, len);
+
+	if (err)
+		return err;
+	has_data = item.is_there && !item.broken && S_ISREG(item.ino.mode) && c->what & EROFS_COMPARE_DATA;
+	item.in_ranges = has_data && item.ino.size > COMPARE_BATCH && c->source.in_ranges;
+	if (!c->open)
+		c->open = new_parcel(c);
+	if (!c->open || add_item(c->open, &item, path, len, w, buf))
+		return erofs_compare_no_memory(c);
+	if (c->source.hold)
+		c->source.hold(c, &c->open->items[c->open->count - 1]);
+	if (item.in_ranges)
+		return send_ranges(c, &item, path, len, w, buf);
+	c->open_bytes += has_data ? min_u64(item.ino.size, COMPARE_BATCH) : 0;
+	return c->open_bytes >= COMPARE_BATCH || c->open->count == COMPARE_ITEMS ? send_open(c) : 0;
+}
+
+/* ---- what the source does not have ---- */
+
+static bool is_ignored(const struct compare *c, uint64_t nid)
+{
+	size_t i;
+
+	for (i = 0; i < c->nignored; i++)
+		if (c->ignored[i] == nid)
+			return true;
+	return false;
+}
+
+static int find_extra(struct compare *c, const struct erofs_inode *start)
+{
+	auto_free char *below = NULL;	/* it is ignored */
+	struct sorted *names = NULL;
+	const struct sorted_entry *e;
+	char *path = NULL;
+	int r, err = erofs_sorted_new(c->job, start, NULL, SORTED_NO_INODES, c->diag, &names);
+
+	while (!err && (r = erofs_sorted_next(names, &e)) != 0) {
+		if (r < 0) {
+			err = r;
+			break;
+		}
+		if (!e->len && is_ignored(c, e->nid))
+			break;
+		if (!e->len || (below && !strncmp(e->path, below, strlen(below)) && e->path[strlen(below)] == '/'))
+			continue;
+		if (erofs_imgnames_is_marked(c->names, e->parent_nid, e->off)) {
+			if (is_ignored(c, e->nid)) {
+				free(below);
+				below = strdup(e->path);
+			}
+			continue;
+		}
+		free(path);
+		path = malloc(e->len + 2);
+		if (!path) {
+			err = -ENOMEM;
+			break;
+		}
+		path[0] = '/';
+		memcpy(path + 1, e->path, e->len + 1);
+		tell(c, &(struct erofs_difference){
+			.path = path, .key = "extra", .found = erofs_compare_dirent(e->type), .wanted = "none",
+			.nid = e->nid, .has_nid = 1,
+		});
+	}
+	if (names)
+		c->damaged |= erofs_sorted_damaged(names);
+	erofs_sorted_free(names);
+	free(path);
+	return err;
+}
+
+/* ---- the run ---- */
+
+static int set_up(struct compare *c, const struct erofs_inode *start)
+{
+	size_t bytes = erofs_job_state_bytes(c->job);
+	unsigned int i, nlanes = erofs_job_lanes(c->job);
+
+	c->in_source.max_bytes = c->in_image.max_bytes = bytes / GROUPS_SHARE;
+	c->lanes = calloc(nlanes, sizeof(*c->lanes));
+	if (!c->lanes || erofs_imgnames_new(c->job, start, c->diag, bytes / 2, &c->names))
+		return erofs_compare_no_memory(c);
+	for (i = 0; i < nlanes; i++)
+		c->lanes[i] = (struct compare_lane){ .c = c, .fd = -1 };
+	return 0;
+}
+
+static int run(struct compare *c)
+{
+	uint64_t nid = c->opt->has_nid ? c->opt->nid : c->img->super->info.root_nid;
+	struct erofs_inode start;
+	int err = erofs_inode_load(erofs_lane_metabuf(erofs_job_lane(c->job, 0)), nid, &start), landed;
+
+	if (!err)
+		err = set_up(c, &start);
+	if (err)
+		return err;
+	erofs_flight_begin(&c->flight, c->job, erofs_job_flight_bytes(c->job), &flight_ops, c);
+	err = c->source.run(c);
+	if (!err)
+		err = send_open(c);
+	if (err)
+		erofs_job_cancel(c->job);
+	landed = erofs_flight_end(&c->flight);
+	/* the first cause, not the cancel that followed it */
+	if (!err || (err == -ECANCELED && landed))
+		err = landed;
+	if (!err && c->what & EROFS_COMPARE_NAMES)
+		err = find_extra(c, &start);
+	if (err)
+		return err;
+	c->res->complete = !c->damaged && !c->failed;
+	return c->damaged || c->res->differences ? -EUCLEAN : c->failed ? -EIO : 0;
+}
+
+static void clean_up(struct compare *c, unsigned int nlanes)
+{
+	unsigned int i;
+
+	if (c->open)
+		release(c, &c->open->parcel);
+	while (c->spares) {
+		struct compare_parcel *p = c->spares;
+
+		c->spares = p->spare;
+		free_parcel(p);
+	}
+	for (i = 0; c->lanes && i < nlanes; i++)
+		erofs_compare_lane_fini(&c->lanes[i]);
+	if (c->source.free)
+		c->source.free(c);
+	free(c->lanes);
+	free(c->ignored);
+	erofs_verity_fini(&c->tree);
+	erofs_imgnames_free(c->names);
+	erofs_groups_fini(&c->in_source);
+	erofs_groups_fini(&c->in_image);
+}
+
+static int open_source(struct compare *c)
+{
+	switch (c->opt->kind) {
+	case EROFS_COMPARE_DIR:
+		return erofs_source_dir(c);
+	default:
+		return -EINVAL;
+	}
+}
+
+int erofs_compare(struct erofs_image *img, struct erofs_engine *eng, const struct erofs_compare_options *options,
+		  struct erofs_diag *diag, struct erofs_compare_result *ret_result)
+{
+	struct erofs_compare_result unused;
+	auto_free struct compare *c = calloc(1, sizeof(*c));
+	unsigned int nlanes;
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->img = img;
+	c->eng = eng;
+	c->opt = options;
+	c->diag = diag;
+	c->what = options->what ? options->what : EROFS_COMPARE_ALL;
+	c->res = ret_result ? ret_result : &unused;
+	*c->res = (struct erofs_compare_result){ 0 };
+	err = erofs_job_begin(eng, img, diag, &c->job);
+	if (err)
+		return err;
+	nlanes = erofs_job_lanes(c->job);
+	err = open_source(c);
+	if (!err)
+		err = run(c);
+	erofs_job_end(c->job);
+	clean_up(c, nlanes);
+	return err;
+}
