@@ -16,7 +16,7 @@ static const struct cli_option table[] = {
 	CLI_MAIN_GROUP("Actions"),
 	{ OPT_EXTRACT, "extract", 0, "[DIR]", "decode all data; with DIR: and write the tree there" },
 	{ OPT_DIGEST, "xattr-inode-digest", 0, "", "verify recorded content digests" },
-	{ OPT_VERIFY, "verify", 0, "WHAT", "compare with dir:PATH" },
+	{ OPT_VERIFY, "verify", 0, "WHAT", "compare with dir:PATH or mtree:FILE" },
 	{ OPT_VERIFY_ONLY, "verify-only", 0, "WORDS", "compare only type, mode, size, data, ..." },
 	{ OPT_RATIO, "", 'p', "", "print the compression ratio" },
 	{ OPT_NOTHING, "", 'a', "", "accepted for fsck(8), without effect" },

@@ -15,6 +15,7 @@ static const struct {
 	enum erofs_compare_kind kind;
 } kinds[] = {
 	{ "dir:", EROFS_COMPARE_DIR },
+	{ "mtree:", EROFS_COMPARE_MTREE },
 };
 
 int fsck_take_verify(const struct cli_parse *p, struct fsck_options *o)
@@ -30,7 +31,7 @@ int fsck_take_verify(const struct cli_parse *p, struct fsck_options *o)
 		o->verify_source = p->arg + len;
 		return 1;
 	}
-	return erofs_cli_bad_value(p, "dir:PATH");
+	return erofs_cli_bad_value(p, "dir:PATH or mtree:FILE");
 }
 
 int fsck_take_verify_only(const struct cli_parse *p, struct fsck_options *o)

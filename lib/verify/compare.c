@@ -12,7 +12,10 @@
 
 #define ITEM_COST (sizeof(struct compare_item) + 256)	/* and what is noted about it */
 #define BUFFER_KEEP ((size_t)4 << 20)	/* larger ones are not kept for the next parcel */
-#define GROUPS_SHARE 4		/* each side's share of the state memory; marks have half of it */
+/* Shares of the state memory. A manifest with inode numbers and without link counts keeps all its paths. */
+#define SOURCE_SHARE 2
+#define IMAGE_SHARE 4
+#define MARKS_SHARE 4
 
 int erofs_compare_no_memory(const struct compare *c)
 {
@@ -124,13 +127,17 @@ static int deliver_items(struct compare *c, struct compare_parcel *p)
 /* Ranges come in order: the first difference is the file's. */
 static int deliver_range(struct compare *c, struct compare_parcel *p)
 {
+	int err = 0;
+
 	if (!p->from)
-		c->large_told = false;
+		c->large_told = c->large_lost = false;
+	if (p->hashes)
+		err = erofs_compare_add_hashes(c, p);
 	if (p->notes.len && !c->large_told) {
 		tell_notes(c, p, 0, 0);
 		c->large_told = true;
 	}
-	return 0;
+	return err;
 }
 
 static int deliver(void *arg, struct parcel *parcel)
@@ -188,7 +195,7 @@ static struct compare_parcel *new_parcel(struct compare *c)
 	p->names.len = p->facts.len = p->notes.len = 0;
 	p->count = 0;
 	p->parcel.bytes = 0;
-	p->is_range = p->last = p->damaged = p->failed = false;
+	p->is_range = p->hashes = p->last = p->damaged = p->failed = false;
 	p->bytes = p->zeros = 0;
 	p->err = 0;
 	return p;
@@ -272,6 +279,26 @@ static int look_up(struct compare *c, struct compare_item *item, const char *pat
 	return 0;
 }
 
+/* Can the contents of a large file be compared range by range? Only fs-verity hashes blocks of their own. */
+static bool is_for_ranges(const struct compare *c, const struct compare_item *item, const struct wanted *w)
+{
+	if (item->ino.size <= COMPARE_BATCH)
+		return false;
+	return c->source.in_ranges || (w && w->has_verity && !w->has_sha256 && !w->has_sha512 &&
+				       (!(w->has & EROFS_COMPARE_SIZE) || w->size == item->ino.size));
+}
+
+static int note_ignored(struct compare *c, uint64_t nid)
+{
+	uint64_t *grown = realloc(c->ignored, (c->nignored + 1) * sizeof(*grown));
+
+	if (!grown)
+		return erofs_compare_no_memory(c);
+	c->ignored = grown;
+	c->ignored[c->nignored++] = nid;
+	return 0;
+}
+
 /* From @at on: a hole of the image that reaches over a range is one range. */
 static uint64_t hole_at(const struct compare *c, const struct erofs_inode *ino, uint64_t at)
 {
@@ -310,6 +337,8 @@ static int send_ranges(struct compare *c, const struct compare_item *item, const
 		p->from = at;
 		p->to = at + n;
 		p->last = p->to == item->ino.size;
+		p->hashes = w && w->has_verity;
+		p->zeros = hole >= n ? n : 0;
 		err = erofs_flight_send(&c->flight, &p->parcel);
 	}
 	return err;
@@ -325,7 +354,11 @@ int erofs_compare_add(struct compare *c, const struct compare_item *known, const
 	if (err)
 		return err;
 	has_data = item.is_there && !item.broken && S_ISREG(item.ino.mode) && c->what & EROFS_COMPARE_DATA;
-	item.in_ranges = has_data && item.ino.size > COMPARE_BATCH && c->source.in_ranges;
+	item.in_ranges = has_data && is_for_ranges(c, &item, w);
+	if (item.ignore && item.is_there && !item.broken)
+		err = note_ignored(c, item.ino.nid);
+	if (err)
+		return err;
 	if (!c->open)
 		c->open = new_parcel(c);
 	if (!c->open || add_item(c->open, &item, path, len, w, buf))
@@ -401,9 +434,10 @@ static int set_up(struct compare *c, const struct erofs_inode *start)
 	size_t bytes = erofs_job_state_bytes(c->job);
 	unsigned int i, nlanes = erofs_job_lanes(c->job);
 
-	c->in_source.max_bytes = c->in_image.max_bytes = bytes / GROUPS_SHARE;
+	c->in_source.max_bytes = bytes / SOURCE_SHARE;
+	c->in_image.max_bytes = bytes / IMAGE_SHARE;
 	c->lanes = calloc(nlanes, sizeof(*c->lanes));
-	if (!c->lanes || erofs_imgnames_new(c->job, start, c->diag, bytes / 2, &c->names))
+	if (!c->lanes || erofs_imgnames_new(c->job, start, c->diag, bytes / MARKS_SHARE, &c->names))
 		return erofs_compare_no_memory(c);
 	for (i = 0; i < nlanes; i++)
 		c->lanes[i] = (struct compare_lane){ .c = c, .fd = -1 };
@@ -467,6 +501,8 @@ static int open_source(struct compare *c)
 	switch (c->opt->kind) {
 	case EROFS_COMPARE_DIR:
 		return erofs_source_dir(c);
+	case EROFS_COMPARE_MTREE:
+		return erofs_source_mtree(c);
 	default:
 		return -EINVAL;
 	}

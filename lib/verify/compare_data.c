@@ -117,8 +117,9 @@ static void compare_stream(struct compare_lane *l, struct compare_parcel *p, siz
 
 void erofs_compare_data(struct compare_lane *l, struct compare_parcel *p, size_t i, const struct wanted *w)
 {
-	(void)w;
-	if (p->items[i].ino.size && (l->fd >= 0 || l->data))
+	if (w->has_sha256 || w->has_sha512 || w->has_verity)
+		erofs_compare_digests(l, p, i, w);
+	else if (p->items[i].ino.size && (l->fd >= 0 || l->data))
 		compare_stream(l, p, i, 0, p->items[i].ino.size);
 }
 

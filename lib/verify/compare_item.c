@@ -173,6 +173,15 @@ static void compare_typed(struct compare_lane *l, struct compare_parcel *p, size
 		item->link_to = item->record + sizeof(*w) + w->link_to;
 }
 
+int erofs_record_gather(struct compare *c, struct compare_lane *l, const struct compare_parcel *p,
+			const struct compare_item *item, struct wanted *w)
+{
+	(void)c;
+	memcpy(w, p->facts.data + item->record, sizeof(*w));
+	l->base = p->facts.data + item->record + sizeof(*w);
+	return 0;
+}
+
 static void note_missing(struct compare_lane *l, struct compare_parcel *p, size_t i, const struct wanted *w)
 {
 	const struct compare_item *item = &p->items[i];
@@ -225,6 +234,10 @@ static void fill_range(struct compare_lane *l, struct compare_parcel *p)
 	const struct compare_item *item = &p->items[0];
 	struct wanted w = { 0 };
 
+	if (p->hashes) {
+		erofs_compare_hash_range(l, p);
+		return;
+	}
 	if (l->c->source.gather(l->c, l, p, item, &w)) {
 		p->failed = true;
 		return;

@@ -91,6 +91,7 @@ struct compare_item {
 	bool is_there;			/* in the image */
 	bool again;			/* the name came before */
 	bool optional;			/* need not be */
+	bool ignore;			/* what is below it does not matter */
 	bool in_ranges;			/* contents follow in parcels of their own */
 	unsigned int kind;		/* DIRENT_…, as far as the source knows before it looks */
 	struct erofs_inode ino;		/* if it is there */
@@ -111,6 +112,7 @@ struct compare_parcel {
 	struct compare_item *items;
 	size_t count, room;
 	bool is_range, last;		/* [from, to) of items[0] */
+	bool hashes;			/* of which only hashes are wanted */
 	uint64_t from, to;
 	uint64_t zeros;			/* digests: a hole of so many bytes */
 	uint64_t la;			/* digests: of the first byte in part */
@@ -211,7 +213,7 @@ struct compare {
 	uint64_t *ignored;			/* O  nids of directories below which nothing is compared */
 	size_t nignored;
 	/* O  the file whose ranges come in */
-	bool large_told;
+	bool large_told, large_lost;
 	struct verity_tree tree;
 	bool damaged, failed;			/* O */
 };	/* C constant while workers run  O owner thread only */
@@ -241,6 +243,17 @@ unsigned int erofs_compare_xattr_kind(const char *name);
 void erofs_compare_data(struct compare_lane *l, struct compare_parcel *p, size_t i, const struct wanted *w);
 void erofs_compare_range(struct compare_lane *l, struct compare_parcel *p, const struct wanted *w);
 void erofs_compare_lane_fini(struct compare_lane *l);
+
+/* Contents against the digests that are recorded (compare_digest.c). */
+void erofs_compare_digests(struct compare_lane *l, struct compare_parcel *p, size_t i, const struct wanted *w);
+/* A range of a file whose fs-verity digest is recorded: to the hashes of its blocks. */
+void erofs_compare_hash_range(struct compare_lane *l, struct compare_parcel *p);
+/* The owner adds the ranges in order; the last one decides. 0, negative errno (reported). */
+int erofs_compare_add_hashes(struct compare *c, struct compare_parcel *p);
+
+/* The gather of sources whose records come with the items. */
+int erofs_record_gather(struct compare *c, struct compare_lane *l, const struct compare_parcel *p,
+			const struct compare_item *item, struct wanted *w);
 
 /* "regular", … */
 const char *erofs_compare_type(uint32_t mode);

@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
 import schema  # noqa: E402
 import tools  # noqa: E402
+import tree  # noqa: E402
 from tap import Skip, check, is_, main, test  # noqa: E402
 from tools import expect, fresh, fsck  # noqa: E402
 
@@ -275,6 +276,179 @@ def _():
 def _():
     for name, function, wanted in CHANGES:
         names_only(image(), 'dir:' + build(function), name, wanted)
+
+
+# A manifest ------------------------------------------------------------------------------
+
+def octal(name, keep=b''):
+    return b''.join(b'%c' % c if 0x20 < c < 0x7f and c not in b'\\#=*?[' or c in keep else b'\\%03o' % c
+                    for c in name)
+
+
+def fsverity(data):
+    level = [data[i:i + 4096].ljust(4096, b'\0') for i in range(0, len(data), 4096)]
+    root = b'\0' * 32
+    while level:
+        hashes = b''.join(hashlib.sha256(b).digest() for b in level)
+        if len(hashes) == 32:
+            root = hashes
+            break
+        level = [hashes[i:i + 4096].ljust(4096, b'\0') for i in range(0, len(hashes), 4096)]
+    head = struct.pack('<BBBBIQ', 1, 1, 12, 0, 0, len(data)) + root.ljust(64, b'\0')
+    return hashlib.sha256(head.ljust(256, b'\0')).hexdigest().encode()
+
+
+def entries(top):
+    whole = tree.read(top)
+    return [(p, whole[p]) for p in sorted(whole, key=lambda p: p.split(b'/'))]
+
+
+def contents(top, path):
+    with open(os.path.join(os.fsencode(top), path), 'rb') as file:
+        return file.read()
+
+
+def words_of(e, digest):
+    words = [b'type=' + e.kind.encode(), b'mode=%04o' % e.mode, b'uid=%d' % e.uid, b'gid=%d' % e.gid,
+             b'nlink=%d' % e.nlink, b'inode=%d' % e.inode,
+             b'time=%d.%09d' % (e.time // 10 ** 9, e.time % 10 ** 9)]
+    if e.kind == 'file':
+        words += [b'size=%d' % e.size] + ([b'sha256digest=' + e.digest.encode()] if digest else [])
+    if e.kind == 'link':
+        words.append(b'link=' + octal(e.link))
+    if e.kind in ('char', 'block'):
+        words.append(b'device=native,' + e.device.encode().split(b',', 1)[-1])
+    return words
+
+
+def full(top, digest=True, verity=True):
+    """Full paths, attributes and fs-verity in comments: what dump.erofs --to-mtree --mtree-xattrs writes."""
+    lines = [b'#mtree']
+    for path, e in entries(top):
+        name = b'./' + octal(path[2:]) if path != b'.' else b'.'
+        lines.append(b' '.join([name] + words_of(e, digest)))
+        for key, value in sorted(e.xattrs.items()):
+            if key != tree.HOST_LABEL or value:
+                lines.append(b'#erofs: %s xattr.%s=%s' % (name, octal(key), value.hex().encode()))
+        if verity and e.kind == 'file':
+            lines.append(b'#erofs: %s fsverity=%s' % (name, fsverity(contents(top, path))))
+    return tools.save(b'\n'.join(lines) + b'\n')
+
+
+def nested(top):
+    """As FreeBSD writes it: names without paths, "..", /set, lines joined with backslashes."""
+    lines = [b'#\t   user: root', b'', b'# .', b'/set type=file uid=0 gid=0 mode=0644 nlink=1']
+    stack = []
+    for path, e in entries(top):
+        while stack and not (path + b'/').startswith(stack[-1] + b'/'):
+            stack.pop()
+            lines.append(b'..')
+        words = [w for w in words_of(e, True) if w not in (b'type=file', b'uid=0', b'gid=0', b'mode=0644', b'nlink=1')]
+        words = [w.replace(b'sha256digest', b'sha256').replace(b'device=native,', b'device=') for w in words]
+        name = octal(path.rsplit(b'/', 1)[-1])
+        lines.append(b'    %-15s ' % name + b' \\\n        '.join([b' '.join(words[:3]), b' '.join(words[3:])]))
+        if e.kind == 'dir':
+            stack.append(path)
+    lines += [b'..'] * len(stack)
+    return tools.save(b'\n'.join(lines) + b'\n')
+
+
+def bsdtar():
+    if not shutil.which('bsdtar'):
+        raise Skip('no bsdtar')
+    return 'bsdtar'
+
+
+def libarchive(top):
+    path = fresh('mtree')
+    done = subprocess.run([bsdtar(), '--no-acls', '-cf', path, '--format=mtree', '--options=!all,type,mode,uid,gid,size,time,link,'
+                           'device,nlink,sha256,inode', '-C', top, '.'], capture_output=True, timeout=100)
+    is_(done.returncode, 0, 'bsdtar: %r' % done.stderr)
+    return path
+
+
+@test('--verify=mtree: both forms, by hand, by libarchive, with digests or fs-verity: the same')
+def _():
+    top = build(socket=True)
+    for maker in ('ours', 'peer'):
+        for manifest in (full(top), full(top, verity=False), full(top, digest=False), nested(top), libarchive(build())):
+            picture = image(maker, b'sock' in open(manifest, 'rb').read())
+            same(picture, 'mtree:' + manifest)
+
+
+@test('--verify=mtree: the corpus images are what their manifests say')
+def _():
+    folder = tools.corpus('good')
+    for name in sorted(os.listdir(folder))[::tools.SAMPLE]:
+        picture = os.path.join(folder, name[:-6] + '.erofs')
+        if not name.endswith('.mtree') or name.startswith('merged') or not os.path.exists(picture):
+            continue
+        blob = picture[:-6] + '.blob'
+        words = ['--device=' + blob] if os.path.exists(blob) else []
+        words += ['--offset=12288'] if 'kinds-offset' in name else []
+        expect(fsck('--verify=mtree:' + os.path.join(folder, name), *words, picture), 0, silent=True)
+
+
+@test('--verify=mtree: each change is named, and nothing else')
+def _():
+    for name, function, wanted in CHANGES:
+        top = build(function)
+        wanted = [w[:2] if w[1] == 'data' else w for w in wanted]
+        names_only(image('peer'), 'mtree:' + full(top), name + ', full paths',
+                   doubled(wanted))
+        names_only(image('peer'), 'mtree:' + full(top, digest=False), name + ', fs-verity', wanted)
+        wanted = [w for w in wanted if not w[1].startswith('xattr')]
+        if wanted:
+            names_only(image(), 'mtree:' + nested(top), name + ', nested', wanted)
+
+
+def doubled(wanted):
+    """Two digests of a file are two differences."""
+    return sorted(w for w in wanted for _ in range(2 if w[1] == 'data' else 1))
+
+
+def manifest(*lines):
+    return tools.save(b'#mtree\n' + b'\n'.join(lines) + b'\n')
+
+
+@test('--verify=mtree: a bad line is an error with file and line number: 8')
+def _():
+    for line, text in ((b'./a typo=file', 'typo=file is no keyword'), (b'./a type=dirr', 'type=dirr has a wrong value'),
+                       (b'./a mode=9', 'mode=9 has a wrong'), (b'./a mode=17777', 'mode=17777 has a wrong'),
+                       (b'./a uid=4294967296', 'uid=4294967296 has'), (b'./a size=-1', 'size=-1 has'),
+                       (b'./a size', 'size needs a value'), (b'./a optional=1', 'optional=1 takes no value'),
+                       (b'./a time=1.1000000000', 'has a wrong'), (b'./a device=native,1', 'has a wrong'),
+                       (b'./a device=plan9,1,2', 'has a wrong'), (b'./a sha256=00', 'has a wrong'),
+                       (b'./a/../b type=file', 'is no path below the top'), (b'..\n..', 'leaves no folder'),
+                       (b'./\\q type=file', 'escape'), (b'/set colour=red', 'colour=red is no keyword'),
+                       (b'/unset colour', 'colour is no keyword'), (b'#erofs: ./a', 'is not "#erofs: PATH'),
+                       (b'#erofs: ./a xattr.user.a', 'cannot be understood'), (b'#erofs: ./a colour=1', 'is no key'),
+                       (b'#erofs: ./a fsverity=12', 'has a wrong value'),
+                       (b'#erofs: ./a xattr.user.a=123', 'has a wrong value'),
+                       (b'#erofs: ./zz xattr.user.a=12\n. type=dir', 'stands beside no line'),
+                       (b'./a type=file\0', 'contains NUL')):
+        result = fsck('--verify=mtree:' + manifest(b'. type=dir', b'', line), image())
+        number = 5 if line == b'..\n..' else 4
+        wanted = ':%d: .*%s' % (number, re.escape(text))
+        check(re.search(wanted, result.text) and result.status & 8, '%s\nwanted %s' % (result, wanted))
+    expect(fsck('--verify=mtree:/nonexistent', image()), 8, 'cannot open /nonexistent')
+
+
+@test('--verify=mtree: only what is recorded is compared; optional and ignore; folders that are implied')
+def _():
+    def lines(*more):
+        return 'mtree:' + manifest(*more)
+    rest = [b'./bin ignore', b'./dev type=dir ignore', b'./empty', b'./zlink', b'./etc ignore']
+    same(image(), lines(b'./big', *rest))
+    same(image(), lines(b'./big type=file mode=644 md5=00 uname=nobody', b'./not/there type=file optional', *rest))
+    same(image(), lines(b'./big', *(r for r in rest if b'bin' not in r),
+                        *(b'./bin/' + n for n in (b'deep/x', b'tool', b'tool2', b'we\\sird\\n\\#\\\\name\\=*'))))
+    names_only(image(), lines(*rest), 'extra', [('/big', 'extra')])
+    names_only(image(), lines(b'./big type=file size=7', b'./gone', *rest), 'two',
+               [('/big', 'size', str(len(BIG)), '7'), ('/gone', 'missing', 'none', 'unknown')])
+    for device in (b'native,8,300', b'8,300', b'linux,8,300', b'0x10082c', b'1050668'):
+        same(image(), lines(b'./dev/disk device=' + device, b'./dev/fifo', b'./dev/null', b'./big',
+                            *(r for r in rest if b'dev' not in r)))
 
 
 @test('--verify-only: compares what it names')
