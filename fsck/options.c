@@ -16,7 +16,7 @@ static const struct cli_option table[] = {
 	CLI_MAIN_GROUP("Actions"),
 	{ OPT_EXTRACT, "extract", 0, "[DIR]", "decode all data; with DIR: and write the tree there" },
 	{ OPT_DIGEST, "xattr-inode-digest", 0, "", "verify recorded content digests" },
-	{ OPT_VERIFY, "verify", 0, "WHAT", "compare with dir:PATH or mtree:FILE" },
+	{ OPT_VERIFY, "verify", 0, "WHAT", "compare with dir:PATH, tar:FILE or mtree:FILE" },
 	{ OPT_VERIFY_ONLY, "verify-only", 0, "WORDS", "compare only type, mode, size, data, ..." },
 	{ OPT_RATIO, "", 'p', "", "print the compression ratio" },
 	{ OPT_NOTHING, "", 'a', "", "accepted for fsck(8), without effect" },
@@ -132,6 +132,9 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 				       erofs_cli_extract_needs_target(&o->extract));
 	if (o->verify_what && !o->verify)
 		return erofs_cli_usage(p->cli, p->usage_status, "--verify-only needs --verify");
+	if (o->verify && o->verify_kind == EROFS_COMPARE_TAR && !strcmp(o->verify_source, "-") &&
+	    !strcmp(o->input.image, "-"))
+		return erofs_cli_usage(p->cli, p->usage_status, "--verify=tar:-: the image is read from there");
 	if (o->verify && o->target)
 		return erofs_cli_usage(p->cli, p->usage_status, "--verify writes nothing: not with --extract=DIR");
 	return 0;

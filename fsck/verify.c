@@ -15,6 +15,7 @@ static const struct {
 	enum erofs_compare_kind kind;
 } kinds[] = {
 	{ "dir:", EROFS_COMPARE_DIR },
+	{ "tar:", EROFS_COMPARE_TAR },
 	{ "mtree:", EROFS_COMPARE_MTREE },
 };
 
@@ -31,7 +32,7 @@ int fsck_take_verify(const struct cli_parse *p, struct fsck_options *o)
 		o->verify_source = p->arg + len;
 		return 1;
 	}
-	return erofs_cli_bad_value(p, "dir:PATH or mtree:FILE");
+	return erofs_cli_bad_value(p, "dir:PATH, tar:FILE or mtree:FILE");
 }
 
 int fsck_take_verify_only(const struct cli_parse *p, struct fsck_options *o)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
-/* The owner's side: names go out in parcels, differences come back in the order of the names. */
+/* The owner's side: names go out in parcels; what is too much in the image comes at the end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/escape.h"
 #include "verify/verify_priv.h"
 
 #define ITEM_COST (sizeof(struct compare_item) + 256)	/* and what is noted about it */
-#define BUFFER_KEEP ((size_t)4 << 20)	/* larger ones are not kept for the next parcel */
 /* Shares of the state memory. A manifest with inode numbers and without link counts keeps all its paths. */
 #define SOURCE_SHARE 2
 #define IMAGE_SHARE 4
@@ -22,184 +20,9 @@ int erofs_compare_no_memory(const struct compare *c)
 	return erofs_diag_fail(c->diag, -ENOMEM, AT_NOWHERE, "no memory for the comparison");
 }
 
-/* ---- delivery ---- */
-
-static const char *path_of(const struct compare_parcel *p, const struct compare_item *item)
-{
-	return (const char *)p->names.data + item->path;
-}
-
-static void tell(struct compare *c, const struct erofs_difference *d)
-{
-	c->res->differences++;
-	if (c->opt->fn)
-		c->opt->fn(c->opt->priv, d);
-}
-
-static void tell_item(struct compare *c, const struct compare_parcel *p, const struct compare_item *item,
-		      const char *key, const char *found, const char *wanted)
-{
-	tell(c, &(struct erofs_difference){
-		.path = path_of(p, item), .key = key, .found = found, .wanted = wanted,
-		.nid = item->ino.nid, .has_nid = item->is_there && !item->broken,
-	});
-}
-
-/* The differences about item @i, which begin at @at. Return: where the next one's begin. */
-static size_t tell_notes(struct compare *c, const struct compare_parcel *p, size_t i, size_t at)
-{
-	struct compare_note note;
-
-	while (at < p->notes.len) {
-		const char *key = (const char *)p->notes.data + at + sizeof(note), *found, *wanted;
-
-		memcpy(&note, p->notes.data + at, sizeof(note));
-		if (note.item != i)
-			break;
-		found = key + strlen(key) + 1;
-		wanted = found + strlen(found) + 1;
-		tell_item(c, p, &p->items[i], key, found, wanted);
-		at += note.len;
-	}
-	return at;
-}
-
-static char *escape_path(const char *path)
-{
-	size_t len = strlen(path);
-	char *text = malloc(4 * len + 2);
-
-	if (text)
-		erofs_escape_name(path, len, text, 4 * len + 1);
-	return text;
-}
-
-/* Is the path that an archive says this one is linked to the same inode here? */
-static int is_linked_to(struct compare *c, const struct compare_item *item, const char *to)
-{
-	uint64_t nid;
-	bool again;
-	int r = erofs_imgnames_find(c->names, to, strlen(to), &nid, &again);
-
-	return r < 0 && r == -ENOMEM ? r : r > 0 && nid == item->ino.nid;
-}
-
-/* The same paths share an inode here and there, if the first of each path's group is the same. */
-static int check_links(struct compare *c, const struct compare_parcel *p, const struct compare_item *item)
-{
-	auto_free char *found = NULL, *wanted = NULL, *text = NULL, *other = NULL;
-	const char *path = path_of(p, item);
-	const char *to = item->link_to ? (const char *)p->facts.data + item->link_to : NULL;
-	uint64_t key[2] = { item->ino.nid, 0 };
-	int r = erofs_groups_take(&c->in_image, key, item->ino.nlink, path, strlen(path), &found);
-
-	if (!r && to)
-		r = is_linked_to(c, item, to + 1);
-	else if (!r)
-		r = erofs_groups_take(&c->in_source, item->group, item->nlink, path, strlen(path), &wanted);
-	if (r < 0)
-		return erofs_diag_fail(c->diag, r, AT_NOWHERE,
-				       "names of hard links do not fit the memory limit (see --max-memory)");
-	if (to && !r)
-		wanted = strdup(to);
-	if ((to && r) || (!found && !wanted) || (found && wanted && !strcmp(found, wanted)))
-		return 0;
-	text = found ? escape_path(found) : NULL;
-	other = wanted ? escape_path(wanted) : NULL;
-	tell_item(c, p, item, "hardlink", text ? text : "none", other ? other : "none");
-	return 0;
-}
-
-static int deliver_items(struct compare *c, struct compare_parcel *p)
-{
-	size_t i, at = 0;
-	int err = 0;
-
-	for (i = 0; i < p->count && !err; i++) {
-		c->res->names++;
-		at = tell_notes(c, p, i, at);
-		if (p->items[i].is_linkable)
-			err = check_links(c, p, &p->items[i]);
-	}
-	return err;
-}
-
-/* Ranges come in order: the first difference is the file's. */
-static int deliver_range(struct compare *c, struct compare_parcel *p)
-{
-	int err = 0;
-
-	if (!p->from)
-		c->large_told = c->large_lost = false;
-	if (p->hashes)
-		err = erofs_compare_add_hashes(c, p);
-	if (p->notes.len && !c->large_told) {
-		tell_notes(c, p, 0, 0);
-		c->large_told = true;
-	}
-	return err;
-}
-
-static int deliver(void *arg, struct parcel *parcel)
-{
-	struct compare_parcel *p = (struct compare_parcel *)parcel;
-	struct compare *c = arg;
-
-	if (p->err)
-		return erofs_compare_no_memory(c);
-	c->damaged |= p->damaged;
-	c->failed |= p->failed;
-	c->res->bytes += p->bytes;
-	return p->is_range ? deliver_range(c, p) : deliver_items(c, p);
-}
-
-static void free_parcel(struct compare_parcel *p)
-{
-	erofs_tarbuf_free(&p->names);
-	erofs_tarbuf_free(&p->facts);
-	erofs_tarbuf_free(&p->notes);
-	erofs_verity_part_fini(&p->part);
-	free(p->items);
-	free(p);
-}
-
-static void release(void *arg, struct parcel *parcel)
-{
-	struct compare_parcel *p = (struct compare_parcel *)parcel;
-	struct compare *c = arg;
-	size_t i;
-
-	for (i = 0; i < p->count && c->source.drop; i++)
-		c->source.drop(c, &p->items[i]);
-	if (p->names.room > BUFFER_KEEP || p->facts.room > BUFFER_KEEP || p->notes.room > BUFFER_KEEP) {
-		free_parcel(p);
-		return;
-	}
-	p->spare = c->spares;
-	c->spares = p;
-}
-
-static const struct flight_ops flight_ops = { erofs_compare_fill, deliver, release };
+static const struct flight_ops flight_ops = { erofs_compare_fill, erofs_compare_deliver, erofs_compare_release };
 
 /* ---- gathering ---- */
-
-static struct compare_parcel *new_parcel(struct compare *c)
-{
-	struct compare_parcel *p = c->spares;
-
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		return p;
-	}
-	c->spares = p->spare;
-	p->names.len = p->facts.len = p->notes.len = 0;
-	p->count = 0;
-	p->parcel.bytes = 0;
-	p->is_range = p->hashes = p->last = p->damaged = p->failed = false;
-	p->bytes = p->zeros = 0;
-	p->err = 0;
-	return p;
-}
 
 static int send_open(struct compare *c)
 {
@@ -207,6 +30,29 @@ static int send_open(struct compare *c)
 
 	c->open_bytes = 0;
 	return p ? erofs_flight_send(&c->flight, &p->parcel) : 0;
+}
+
+int erofs_compare_make_path(struct tarbuf *path, const char *name)
+{
+	size_t len;
+	int err = 0;
+
+	for (; *name && !err; name += len + (name[len] == '/')) {
+		len = strcspn(name, "/");
+		if (!len || (len == 1 && *name == '.'))
+			continue;
+		if (len == 2 && !memcmp(name, "..", 2))
+			return -EINVAL;
+		if (path->len)
+			err = erofs_tarbuf_add(path, "/", 1);
+		if (!err)
+			err = erofs_tarbuf_add(path, name, len);
+	}
+	if (!err)
+		err = erofs_tarbuf_reserve(path, 1);
+	if (!err)
+		path->data[path->len] = '\0';
+	return err;
 }
 
 static int add_path(struct compare_parcel *p, struct compare_item *at, const char *path, size_t len)
@@ -313,62 +159,82 @@ static uint64_t hole_at(const struct compare *c, const struct erofs_inode *ino, 
 	return min_u64(ext.la + ext.len, ino->size) - at;
 }
 
+int erofs_compare_send_range(struct compare *c, const struct compare_item *item, const char *path, size_t len,
+			     const struct wanted *w, const struct tarbuf *buf, uint64_t from, uint64_t to)
+{
+	int err = send_open(c);
+	struct compare_parcel *p = err ? NULL : erofs_compare_new_parcel(c);
+
+	if (err)
+		return err;
+	err = p ? add_item(p, item, path, len, w, buf) : -ENOMEM;
+	if (err) {
+		if (p)
+			erofs_compare_free_parcel(p);
+		return erofs_compare_no_memory(c);
+	}
+	if (c->source.hold)
+		c->source.hold(c, &p->items[0]);
+	p->is_range = true;
+	p->from = from;
+	p->to = to;
+	p->last = to == item->ino.size;
+	p->hashes = w && w->has_verity;
+	return erofs_flight_send(&c->flight, &p->parcel);
+}
+
 /* The contents of a file that does not fit a parcel, a parcel for each range. */
 static int send_ranges(struct compare *c, const struct compare_item *item, const char *path, size_t len,
 		       const struct wanted *w, const struct tarbuf *buf)
 {
 	uint64_t at, n;
-	int err = send_open(c);
+	int err = 0;
 
 	for (at = 0; at < item->ino.size && !err; at += n) {
-		struct compare_parcel *p = new_parcel(c);
-		uint64_t hole = hole_at(c, &item->ino, at);
-
-		err = p ? add_item(p, item, path, len, w, buf) : -ENOMEM;
-		if (err) {
-			if (p)
-				free_parcel(p);
-			return erofs_compare_no_memory(c);
-		}
-		if (c->source.hold)
-			c->source.hold(c, &p->items[0]);
-		n = max_u64(min_u64(COMPARE_BATCH, item->ino.size - at), hole);
-		p->is_range = true;
-		p->from = at;
-		p->to = at + n;
-		p->last = p->to == item->ino.size;
-		p->hashes = w && w->has_verity;
-		p->zeros = hole >= n ? n : 0;
-		err = erofs_flight_send(&c->flight, &p->parcel);
+		n = max_u64(min_u64(COMPARE_BATCH, item->ino.size - at), hole_at(c, &item->ino, at));
+		err = erofs_compare_send_range(c, item, path, len, w, buf, at, at + n);
 	}
 	return err;
+}
+
+int erofs_compare_look(struct compare *c, struct compare_item *item, const char *path, size_t len)
+{
+	int err = look_up(c, item, path, len);
+
+	if (!err && item->ignore && item->is_there && !item->broken)
+		err = note_ignored(c, item->ino.nid);
+	return err;
+}
+
+static bool has_data(const struct compare *c, const struct compare_item *item)
+{
+	return item->is_there && !item->broken && S_ISREG(item->ino.mode) && c->what & EROFS_COMPARE_DATA;
+}
+
+int erofs_compare_put(struct compare *c, const struct compare_item *item, const char *path, size_t len,
+		      const struct wanted *w, const struct tarbuf *buf)
+{
+	if (!c->open)
+		c->open = erofs_compare_new_parcel(c);
+	if (!c->open || add_item(c->open, item, path, len, w, buf))
+		return erofs_compare_no_memory(c);
+	if (c->source.hold)
+		c->source.hold(c, &c->open->items[c->open->count - 1]);
+	c->open_bytes += has_data(c, item) && !item->in_ranges ? min_u64(item->ino.size, COMPARE_BATCH) : 0;
+	return c->open_bytes >= COMPARE_BATCH || c->open->count == COMPARE_ITEMS ? send_open(c) : 0;
 }
 
 int erofs_compare_add(struct compare *c, const struct compare_item *known, const char *path, size_t len,
 		      const struct wanted *w, const struct tarbuf *buf)
 {
 	struct compare_item item = *known;
-	bool has_data;
-	int err = look_up(c, &item, path, len);
+	int err = erofs_compare_look(c, &item, path, len);
 
 	if (err)
 		return err;
-	has_data = item.is_there && !item.broken && S_ISREG(item.ino.mode) && c->what & EROFS_COMPARE_DATA;
-	item.in_ranges = has_data && is_for_ranges(c, &item, w);
-	if (item.ignore && item.is_there && !item.broken)
-		err = note_ignored(c, item.ino.nid);
-	if (err)
-		return err;
-	if (!c->open)
-		c->open = new_parcel(c);
-	if (!c->open || add_item(c->open, &item, path, len, w, buf))
-		return erofs_compare_no_memory(c);
-	if (c->source.hold)
-		c->source.hold(c, &c->open->items[c->open->count - 1]);
-	if (item.in_ranges)
-		return send_ranges(c, &item, path, len, w, buf);
-	c->open_bytes += has_data ? min_u64(item.ino.size, COMPARE_BATCH) : 0;
-	return c->open_bytes >= COMPARE_BATCH || c->open->count == COMPARE_ITEMS ? send_open(c) : 0;
+	item.in_ranges = has_data(c, &item) && is_for_ranges(c, &item, w);
+	err = erofs_compare_put(c, &item, path, len, w, buf);
+	return !err && item.in_ranges ? send_ranges(c, &item, path, len, w, buf) : err;
 }
 
 /* ---- what the source does not have ---- */
@@ -415,7 +281,7 @@ static int find_extra(struct compare *c, const struct erofs_inode *start)
 		}
 		path[0] = '/';
 		memcpy(path + 1, e->path, e->len + 1);
-		tell(c, &(struct erofs_difference){
+		erofs_compare_tell(c, &(struct erofs_difference){
 			.path = path, .key = "extra", .found = erofs_compare_dirent(e->type), .wanted = "none",
 			.nid = e->nid, .has_nid = 1,
 		});
@@ -477,12 +343,12 @@ static void clean_up(struct compare *c, unsigned int nlanes)
 	unsigned int i;
 
 	if (c->open)
-		release(c, &c->open->parcel);
+		erofs_compare_release(c, &c->open->parcel);
 	while (c->spares) {
 		struct compare_parcel *p = c->spares;
 
 		c->spares = p->spare;
-		free_parcel(p);
+		erofs_compare_free_parcel(p);
 	}
 	for (i = 0; c->lanes && i < nlanes; i++)
 		erofs_compare_lane_fini(&c->lanes[i]);
@@ -503,6 +369,8 @@ static int open_source(struct compare *c)
 		return erofs_source_dir(c);
 	case EROFS_COMPARE_MTREE:
 		return erofs_source_mtree(c);
+	case EROFS_COMPARE_TAR:
+		return erofs_source_tar(c);
 	default:
 		return -EINVAL;
 	}

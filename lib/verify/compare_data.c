@@ -123,9 +123,81 @@ void erofs_compare_data(struct compare_lane *l, struct compare_parcel *p, size_t
 		compare_stream(l, p, i, 0, p->items[i].ino.size);
 }
 
+/* A piece of the image in memory. */
+static const uint8_t *read_image(struct compare_lane *l, struct compare_parcel *p, uint64_t la, size_t len)
+{
+	if (!l->whole)
+		l->whole = malloc(COMPARE_BATCH);
+	if (!l->whole)
+		p->err = -ENOMEM;
+	else if (erofs_lane_read(l->lane, &p->items[0].ino, la, l->whole, len))
+		p->damaged = true;
+	return p->err || p->damaged ? NULL : l->whole;
+}
+
+/* A range of an archive has borders of its own: pclusters at them are decoded for both sides. */
+static void compare_bytes(struct compare_lane *l, struct compare_parcel *p)
+{
+	const uint8_t *found = read_image(l, p, p->from, (size_t)(p->to - p->from));
+	size_t len = (size_t)(p->to - p->from), same;
+
+	if (!found)
+		return;
+	same = first_difference(found, l->data, len);
+	if (same < len)
+		note_byte(p, 0, p->from + same, found[same], l->data[same]);
+	p->bytes += same;
+}
+
+/* The extent that holds byte @la. */
+static int find_extent(struct compare_lane *l, const struct compare_parcel *p, uint64_t la, struct extent *ret)
+{
+	struct map map;
+	int r = erofs_map_begin(&map, &p->items[0].ino, erofs_lane_metabuf(l->lane), false);
+
+	if (!r && la)
+		r = erofs_map_seek(&map, la);
+	return r ? r : erofs_map_next(&map, ret);
+}
+
+/* Is the range zeros in the image? */
+static void compare_zeros(struct compare_lane *l, struct compare_parcel *p)
+{
+	uint64_t la = p->from, n;
+	struct extent ext;
+
+	for (; la < p->to && !erofs_job_is_cancelled(l->c->job); la += n) {
+		const uint8_t *found;
+		size_t same;
+
+		if (find_extent(l, p, la, &ext) <= 0) {
+			p->damaged = true;
+			return;
+		}
+		n = min_u64(ext.la + ext.len, p->to) - la;
+		if (ext.kind == EXTENT_HOLE) {
+			p->bytes += n;
+			continue;
+		}
+		n = min_u64(n, COMPARE_BATCH);
+		found = read_image(l, p, la, (size_t)n);
+		if (!found)
+			return;
+		same = first_difference(NULL, found, (size_t)n);
+		p->bytes += same;
+		if (same < n) {
+			note_byte(p, 0, la + same, found[same], 0);
+			return;
+		}
+	}
+}
+
 void erofs_compare_range(struct compare_lane *l, struct compare_parcel *p, const struct wanted *w)
 {
-	(void)w;
-	if (l->fd >= 0)
+	if (w->has_zeros)
+		compare_zeros(l, p);
+	else if (l->data)
+		compare_bytes(l, p);
+	else if (l->fd >= 0)
 		compare_stream(l, p, 0, p->from, p->to);
 }

@@ -149,8 +149,10 @@ void erofs_compare_hash_range(struct compare_lane *l, struct compare_parcel *p)
 
 	p->la = p->from;
 	erofs_verity_part_begin(&p->part, p->from);
-	if (p->zeros)
+	if (p->to - p->from > COMPARE_BATCH) {
+		p->zeros = p->to - p->from;	/* only holes are that long */
 		return;
+	}
 	if (prepare(l, &verity)) {
 		p->err = -ENOMEM;
 		return;

@@ -68,7 +68,7 @@ static void compare_time(struct compare_parcel *p, size_t i, const struct erofs_
 {
 	char a[40], b[40];
 
-	if (ino->mtime == w->mtime && ino->mtime_nsec == w->mtime_nsec)
+	if (ino->mtime == w->mtime && (ino->mtime_nsec == w->mtime_nsec || w->only_seconds))
 		return;
 	snprintf(a, sizeof(a), "%" PRId64 ".%09" PRIu32, ino->mtime, ino->mtime_nsec);
 	snprintf(b, sizeof(b), "%" PRId64 ".%09" PRIu32, w->mtime, w->mtime_nsec);
@@ -179,14 +179,17 @@ int erofs_record_gather(struct compare *c, struct compare_lane *l, const struct 
 	(void)c;
 	memcpy(w, p->facts.data + item->record, sizeof(*w));
 	l->base = p->facts.data + item->record + sizeof(*w);
+	l->data = w->data_len ? l->base + w->data : NULL;
+	l->data_len = w->data_len;
 	return 0;
 }
 
 static void note_missing(struct compare_lane *l, struct compare_parcel *p, size_t i, const struct wanted *w)
 {
 	const struct compare_item *item = &p->items[i];
-	const char *type = w->has & EROFS_COMPARE_TYPE ? erofs_compare_type(w->mode) :
-							  erofs_compare_dirent(item->kind);
+	const char *type = w->is_link ? "hardlink" :
+			   w->has & EROFS_COMPARE_TYPE ? erofs_compare_type(w->mode) :
+							 erofs_compare_dirent(item->kind);
 
 	if (l->c->what & EROFS_COMPARE_NAMES && !item->optional)
 		erofs_compare_note(p, i, "missing", "none", type);
@@ -275,6 +278,7 @@ void erofs_compare_lane_fini(struct compare_lane *l)
 	done_with(l);
 	erofs_tarbuf_free(&l->buf);
 	free(l->piece);
+	free(l->whole);
 	free(l->list);
 	erofs_sha_free(l->sha256);
 	erofs_sha_free(l->sha512);

@@ -21,6 +21,12 @@ unsigned int erofs_compare_xattr_kind(const char *name)
 	return EROFS_COMPARE_XATTR;
 }
 
+bool erofs_compare_is_storable(const char *name)
+{
+	return !strncmp(name, "user.", 5) || !strncmp(name, "trusted.", 8) || !strncmp(name, "security.", 9) ||
+	       !strcmp(name, "system.posix_acl_access") || !strcmp(name, "system.posix_acl_default");
+}
+
 static bool is_text(const uint8_t *value, size_t size)
 {
 	size_t i;

@@ -88,13 +88,6 @@ static int fail(struct compare_lane *l, const struct compare_parcel *p, const st
 	return erofs_diag_fail_path(l->c->diag, err, (const char *)p->names.data + item->path, "%s", what);
 }
 
-/* Names that EROFS can store. */
-static bool is_storable(const char *name)
-{
-	return !strncmp(name, "user.", 5) || !strncmp(name, "trusted.", 8) || !strncmp(name, "security.", 9) ||
-	       !strcmp(name, "system.posix_acl_access") || !strcmp(name, "system.posix_acl_default");
-}
-
 static ssize_t list_attributes(int fd, const char *path, char *list, size_t size)
 {
 	ssize_t n = fd >= 0 ? flistxattr(fd, list, size) : llistxattr(path, list, size);
@@ -155,7 +148,7 @@ static int gather_xattrs(struct compare_lane *l, int fd, const char *path, struc
 	if (err)
 		return err;
 	for (at = 0; at < len; at += strlen(l->list + at) + 1)
-		count += is_storable(l->list + at);
+		count += erofs_compare_is_storable(l->list + at);
 	w->has |= COMPARE_XATTRS;
 	if (!count)
 		return 0;
@@ -168,7 +161,7 @@ static int gather_xattrs(struct compare_lane *l, int fd, const char *path, struc
 	for (at = 0; at < len && !err; at += strlen(l->list + at) + 1) {
 		struct wanted_xattr xa = { 0 };
 
-		if (!is_storable(l->list + at))
+		if (!erofs_compare_is_storable(l->list + at))
 			continue;
 		err = add_attribute(l, fd, path, l->list + at, &xa);
 		if (err == -ENODATA) {

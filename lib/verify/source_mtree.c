@@ -59,26 +59,6 @@ static int terminate(struct tarbuf *b)
 	return err;
 }
 
-/* Add the parts of @name to a path. 0, -EINVAL for "..", -ENOMEM. */
-static int add_parts(struct tarbuf *path, const char *name)
-{
-	size_t len;
-	int err = 0;
-
-	for (; *name && !err; name += len + (name[len] == '/')) {
-		len = strcspn(name, "/");
-		if (!len || (len == 1 && *name == '.'))
-			continue;
-		if (len == 2 && !memcmp(name, "..", 2))
-			return -EINVAL;
-		if (path->len)
-			err = erofs_tarbuf_add(path, "/", 1);
-		if (!err)
-			err = erofs_tarbuf_add(path, name, len);
-	}
-	return err ? err : terminate(path);
-}
-
 /* The path that an unescaped name means, into @ret. */
 static int make_path(const struct mtree_source *s, const char *name, struct tarbuf *ret)
 {
@@ -87,7 +67,7 @@ static int make_path(const struct mtree_source *s, const char *name, struct tarb
 	ret->len = 0;
 	if (!strchr(name, '/'))
 		err = erofs_tarbuf_add(ret, s->cwd.data, s->cwd.len);
-	return err ? err : add_parts(ret, name);
+	return err ? err : erofs_compare_make_path(ret, name);
 }
 
 static int leave_folder(struct mtree_source *s)

@@ -47,6 +47,7 @@ struct wanted {
 	uint64_t size;
 	int64_t mtime;
 	uint32_t mtime_nsec;
+	bool only_seconds;		/* nanoseconds are not recorded */
 	size_t target, target_len;	/* of a symlink, in the buffer */
 	/* hard links: paths with the same group are one inode; nlink 1: it has no other path, 0: not known */
 	uint64_t group[2];
@@ -54,6 +55,8 @@ struct wanted {
 	bool is_link;			/* or: the path it is linked to stands at @link_to, as "/a/b", terminated */
 	size_t link_to;
 	size_t xattrs, nxattrs;		/* array of wanted_xattr, in the buffer */
+	size_t data, data_len;		/* contents, or a range of them, in the buffer */
+	bool has_zeros;			/* the range is zeros, and has no bytes in the buffer */
 	/* digests of the contents */
 	bool has_sha256, has_sha512, has_verity;
 	uint8_t sha256[SHA256_SIZE], sha512[SHA_MAX_SIZE], verity[SHA256_SIZE];
@@ -98,7 +101,6 @@ struct compare_item {
 	bool broken;			/* its inode cannot be read (reported) */
 	struct src_dir *dir;		/* source_dir.c */
 	size_t record;			/* other sources: struct wanted, in facts */
-	size_t data, data_len;		/* tar: contents, in facts */
 	/* what the worker found out */
 	bool is_linkable;		/* same type on both sides, no directory */
 	uint64_t group[2], nlink;
@@ -139,6 +141,7 @@ struct compare_lane {
 	const uint8_t *data;		/* contents in memory, if not NULL */
 	size_t data_len;
 	uint8_t *piece;			/* COMPARE_PIECE bytes of the source */
+	uint8_t *whole;			/* COMPARE_BATCH bytes of the image */
 	char *list;			/* names of attributes */
 	size_t list_room;
 	struct sha *sha256, *sha512;
@@ -193,7 +196,7 @@ int erofs_groups_take(struct link_groups *g, const uint64_t key[2], uint64_t nli
 		      char **ret_first);
 void erofs_groups_fini(struct link_groups *g);
 
-/* ---- the run (compare.c) ---- */
+/* ---- the run (compare.c, deliver.c) ---- */
 
 struct compare {
 	struct erofs_image *img;		/* C */
@@ -227,7 +230,25 @@ struct compare {
  */
 int erofs_compare_add(struct compare *c, const struct compare_item *item, const char *path, size_t len,
 		      const struct wanted *w, const struct tarbuf *buf);
+/* The same in steps, for who wants to know what the image has of it; and a range of its contents, in @w. */
+int erofs_compare_look(struct compare *c, struct compare_item *item, const char *path, size_t len);
+int erofs_compare_put(struct compare *c, const struct compare_item *item, const char *path, size_t len,
+		      const struct wanted *w, const struct tarbuf *buf);
+int erofs_compare_send_range(struct compare *c, const struct compare_item *item, const char *path, size_t len,
+			     const struct wanted *w, const struct tarbuf *buf, uint64_t from, uint64_t to);
+/* Add the parts of @name to a path, which stays terminated. 0, -EINVAL: "..", -ENOMEM. */
+int erofs_compare_make_path(struct tarbuf *path, const char *name);
+/* Can EROFS store an attribute of this name? */
+bool erofs_compare_is_storable(const char *name);
 int erofs_compare_no_memory(const struct compare *c);
+
+/* The flight's: differences go out, parcels come back (deliver.c). */
+int erofs_compare_deliver(void *arg, struct parcel *parcel);
+void erofs_compare_release(void *arg, struct parcel *parcel);
+void erofs_compare_tell(struct compare *c, const struct erofs_difference *d);
+/* NULL: no memory. */
+struct compare_parcel *erofs_compare_new_parcel(struct compare *c);
+void erofs_compare_free_parcel(struct compare_parcel *p);
 
 /* ---- what workers do (compare_item.c, compare_xattr.c, compare_data.c) ---- */
 

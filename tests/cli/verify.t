@@ -451,6 +451,90 @@ def _():
                             *(r for r in rest if b'dev' not in r)))
 
 
+# An archive ------------------------------------------------------------------------------
+
+def archive(top, *words, program='tar'):
+    if program == 'bsdtar':
+        bsdtar()
+    path = fresh('tar')
+    if program == 'tar':
+        words = ('--format=pax', '--xattrs', '--xattrs-include=*', '--acls', '--sort=name', '--numeric-owner') + words
+    done = subprocess.run([program, '-cf', path, *words, '-C', top, '.'], capture_output=True, timeout=100)
+    is_(done.returncode, 0, '%s: %r' % (program, done.stderr))
+    return path
+
+
+@test('--verify=tar: of GNU tar, of bsdtar, compressed, from standard input, of dump.erofs: the same')
+def _():
+    top = build()
+    for maker in ('ours', 'peer'):
+        picture = image(maker)
+        same(picture, 'tar:' + archive(top))
+        same(picture, 'tar:' + archive(top, '--xattrs', '--acls', '--numeric-owner', '--format=pax', program='bsdtar'))
+        for words in (['-z'], ['-J'], ['--zstd'], ['-S']):
+            same(picture, 'tar:' + archive(top, *words))
+        with open(archive(top, '-z'), 'rb') as file:
+            expect(fsck('--verify=tar:-', picture, stdin=file), 0, silent=True)
+        writer = subprocess.Popen(['cat', archive(top)], stdout=subprocess.PIPE)
+        expect(fsck('--verify=tar:-', picture, stdin=writer.stdout), 0, silent=True)
+        writer.stdout.close()
+        is_(writer.wait(), 0, 'the writer was not killed')
+        if tools.DUMP:
+            path = fresh('tar')
+            expect(tools.dump('--to-tar=' + path, picture), 0)
+            same(picture, 'tar:' + path)
+    expect(fsck('--verify=tar:-', '-'), 16, 'the image is read from there')
+
+
+@test('--verify=tar: each change is named, and nothing else')
+def _():
+    for name, function, wanted in CHANGES:
+        # a hard link of an archive has no facts of its own
+        names_only(image('peer'), 'tar:' + archive(build(function)), name, [w for w in wanted if w[0] != '/etc/other'])
+
+
+@test('--verify=tar: holes of the archive, holes of the image, and bytes where the other has a hole')
+def _():
+    size = 20 << 20
+    top = fresh('holes', make=True)
+    with open(os.path.join(top, 'data'), 'wb') as file:
+        file.truncate(size)
+        for place in (5000, 3 << 20, (12 << 20) + 77):
+            file.seek(place)
+            file.write(b'some bytes' * 50)
+    picture = fresh('image')
+    expect(tools.run([tools.mkfs_tool(), '--quiet', '-Eforce-inode-extended', picture, top], timeout=100), 0)
+    for words in ((), ('-S',)):
+        same(picture, 'tar:' + archive(top, *words))
+    when = os.stat(os.path.join(top, 'data')).st_mtime_ns
+    flip(os.path.join(top, 'data'), 9 << 20)
+    os.utime(os.path.join(top, 'data'), ns=(when, when))
+    for what in ('tar:' + archive(top), 'tar:' + archive(top, '-S'), 'dir:' + top):
+        names_only(picture, what, 'a byte in a hole', [('/data', 'data', '0x00 at byte %d' % (9 << 20), '0x01')])
+    os.truncate(os.path.join(top, 'data'), 0)
+    os.truncate(os.path.join(top, 'data'), size)
+    os.utime(os.path.join(top, 'data'), ns=(when, when))
+    for what in ('tar:' + archive(top), 'tar:' + archive(top, '-S'), 'dir:' + top):
+        names_only(picture, what, 'bytes in place of a hole', [('/data', 'data', '0x73 at byte 5000', '0x00')])
+
+
+@test('--verify=tar: folders that are implied are expected; whole seconds; what is no archive is 8')
+def _():
+    top = build()
+    path = fresh('tar')
+    is_(subprocess.run(['tar', '-cf', path, '--format=pax', '--xattrs', '--xattrs-include=*', '--acls', '-C', top,
+                        'bin/tool', 'bin/tool2', 'zlink', 'bin/deep/x', 'big']).returncode, 0, 'tar')
+    result = fsck('--verify=tar:' + path, image())
+    names = {d[0] for d in differences(expect(result, 4))}
+    check(not names & {'/', '/bin', '/bin/deep', '/bin/tool', '/big', '/bin/deep/x', '/zlink'}, names)
+    same(image(), 'tar:' + archive(top, '--format=gnu', '--no-acls', '--no-xattrs'),
+         '--verify-only=type,mode,owner,size,time,data,names,link,hardlink,device')
+    expect(fsck('--verify=tar:' + tools.save(b'no archive at all' * 1000), image()), (8, 12), 'erofs: ')
+    expect(fsck('--verify=tar:/nonexistent', image()), 8, 'cannot open /nonexistent')
+    whole = open(archive(top), 'rb').read()
+    expect(fsck('--verify=tar:' + tools.save(whole[:len(whole) // 2]), image()), (8, 12), 'Truncated|truncated')
+
+
 @test('--verify-only: compares what it names')
 def _():
     def everything(top):
