@@ -252,7 +252,8 @@ static int look(struct compare_lane *l, const struct compare_parcel *p, const st
 	}
 	if (!(l->c->what & COMPARE_XATTRS) || !item->is_there)
 		return err;
-	snprintf(proc, sizeof(proc), "/proc/self/fd/%d/%s", dirfd, name);
+	if (l->fd < 0)
+		snprintf(proc, sizeof(proc), "/proc/self/fd/%d/%s", dirfd, name);
 	again = gather_xattrs(l, l->fd, proc, w);
 	return again ? fail(l, p, item, again, "cannot read its attributes") : err;
 }
