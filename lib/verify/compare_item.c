@@ -191,7 +191,7 @@ static void note_missing(struct compare_lane *l, struct compare_parcel *p, size_
 			   w->has & EROFS_COMPARE_TYPE ? erofs_compare_type(w->mode) :
 							 erofs_compare_dirent(item->kind);
 
-	if (l->c->what & EROFS_COMPARE_NAMES && !item->optional)
+	if (l->c->what & EROFS_COMPARE_NAMES && !item->optional && !w->is_image)
 		erofs_compare_note(p, i, "missing", "none", type);
 }
 

@@ -35,6 +35,7 @@ struct cached {
 struct marks {
 	struct marks *next;
 	uint64_t nid, blk;
+	unsigned int count;	/* of entries: another number comes only if the image changes meanwhile */
 	uint8_t bits[];
 };
 
@@ -108,6 +109,7 @@ static int make_marks(struct image_names *n, uint64_t nid, uint64_t blk, unsigne
 		return -ENOMEM;
 	m->nid = nid;
 	m->blk = blk;
+	m->count = entries;
 	at = bucket_of(n, nid, blk);
 	m->next = n->buckets[at];
 	n->buckets[at] = m;
@@ -132,6 +134,8 @@ static int mark(struct image_names *n, uint64_t nid, const struct cached *b, uin
 	if (!m && make_marks(n, nid, b->blk, b->db.count, &m))
 		return -ENOMEM;
 	n->last = m;
+	if (at >= m->count)
+		return 0;
 	was = m->bits[at / 8] >> at % 8 & 1;
 	m->bits[at / 8] |= (uint8_t)(1u << at % 8);
 	return was;
@@ -142,7 +146,7 @@ bool erofs_imgnames_is_marked(const struct image_names *n, uint64_t dir_nid, uin
 	unsigned int at = entry_at(n, off);
 	const struct marks *m = find_marks(n, dir_nid, off >> n->folders[0].ino.img->blkbits);
 
-	return m && m->bits[at / 8] >> at % 8 & 1;
+	return m && at < m->count && m->bits[at / 8] >> at % 8 & 1;
 }
 
 /* ---- blocks ---- */
@@ -160,9 +164,10 @@ static int read_block(struct image_names *n, const struct erofs_inode *ino, uint
 		return -ENOMEM;
 	err = erofs_lane_read(n->lane, ino, off, b->data, valid);
 	if (!err)
-		err = erofs_dirblk_open(&b->db, ino->nid, off, b->data, valid, NULL);
+		err = erofs_dirblk_open(&b->db, ino->nid, off, b->data, valid, n->diag);
 	if (err)
 		return err;
+	b->db.diag = NULL;	/* entries are reported by who goes through them in order */
 	b->names = b->db.name_end;
 	b->nid = ino->nid;
 	b->blk = blk;
@@ -293,6 +298,8 @@ static int push(struct image_names *n, uint64_t nid, size_t path_len)
 	struct folder *f;
 	int err;
 
+	if (n->depth >= WALK_MAX_DEPTH)
+		return -ENOTDIR;	/* nothing below is told by anybody */
 	if (n->depth == n->room) {
 		size_t room = n->room ? 2 * n->room : 16;
 		struct folder *grown = realloc(n->folders, room * sizeof(*grown));

@@ -69,6 +69,10 @@ int erofs_mtree_next(struct mtree_line *l)
 			if (l->text.len > MTREE_MAX_LINE)
 				return -EOVERFLOW;
 			r = add_line(l);
+			if (!r) {
+				r = 1;	/* the end of the file is the line's */
+				break;
+			}
 		}
 	} while (r > 0 && !l->text.data[strspn((const char *)l->text.data, " \t\r")]);
 	return r;

@@ -48,6 +48,7 @@ struct wanted {
 	int64_t mtime;
 	uint32_t mtime_nsec;
 	bool only_seconds;		/* nanoseconds are not recorded */
+	bool is_image;			/* it is the image itself, which cannot be in itself */
 	size_t target, target_len;	/* of a symlink, in the buffer */
 	/* hard links: paths with the same group are one inode; nlink 1: it has no other path, 0: not known */
 	uint64_t group[2];

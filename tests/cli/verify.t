@@ -453,7 +453,13 @@ def _():
 
 # An archive ------------------------------------------------------------------------------
 
+def need_libarchive():
+    if 'no libarchive' in fsck('--verify=tar:/dev/null', image()).text:
+        raise Skip('built or run without libarchive')
+
+
 def archive(top, *words, program='tar'):
+    need_libarchive()
     if program == 'bsdtar':
         bsdtar()
     path = fresh('tar')
@@ -590,6 +596,16 @@ def _():
     expect(result, 8, '/etc/one: cannot open it: Permission denied')
 
 
+@test('V16: the image itself, which lies in the folder, is not missing')
+def _():
+    top = build()
+    inside = os.path.join(top, 'bin', 'image')
+    shutil.copy(image(), inside)
+    settle(top)
+    expect(fsck('--verify=dir:' + top, inside), 0, silent=True)
+    names_only(image(), 'dir:' + top, 'another image', [('/bin/image', 'missing')])
+
+
 @test('damage is told as damage: 4, and sound files are compared')
 def _():
     picture = image('peer')
@@ -613,6 +629,23 @@ def _():
     settle(top)
     result = expect(fsck('--verify=dir:' + top, image(), timeout=10), 4)
     is_(sorted(d[:2] for d in differences(result)), [('/bin/deep', 'type'), ('/bin/deep/x', 'extra')], 'found')
+
+
+@test('R29: without /proc all but attributes of symlinks and devices is compared, and a warning says so')
+def _():
+    tools.need_root()
+    if not shutil.which('unshare'):
+        raise Skip('no unshare')
+    hidden = ['unshare', '-m', 'sh', '-c', 'umount -l /proc && exec "$@"', 'sh']
+    if subprocess.run(hidden + ['true'], capture_output=True).returncode:
+        raise Skip('cannot hide /proc')
+    top = build()
+    result = expect(tools.run(hidden + [tools.FSCK, '--verify=dir:' + top, image()]), 0, 'no /proc: attributes')
+    check(not differences_of(result), result)
+    os.setxattr(os.path.join(top, 'etc/small'), 'user.note', b'other')
+    settle(top)
+    result = expect(tools.run(hidden + [tools.FSCK, '--verify=dir:' + top, image()]), 4)
+    is_([d[:2] for d in differences_of(result)], [('/etc/small', 'xattr.user.note')], 'found')
 
 
 @test('R21: stopped by a signal: 32')
