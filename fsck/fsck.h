@@ -6,6 +6,7 @@
 #include <erofs/erofs.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "cli/report.h"
 #include "cli/tree_options.h"
 
@@ -19,6 +20,19 @@ struct fsck_options {
 	struct cli_extract extract;
 	struct cli_engine engine;
 	struct cli_json_option json;
+	const char *verify;		/* --verify, NULL: not given */
+	enum erofs_compare_kind verify_kind;
+	const char *verify_source;
+	unsigned int verify_what;	/* 0: all */
+};
+
+/* Differences on their way out: lines at once, and objects for the report. */
+struct fsck_verify {
+	struct cli *cli;
+	bool on_terminal;		/* with a line of progress */
+	FILE *spool;			/* NULL: there is no report */
+	struct cli_json json;
+	struct erofs_compare_result result;
 };
 
 /* 0, or the exit status after a usage error. The lists are freed by fsck_free_options(). */
@@ -28,6 +42,14 @@ int fsck_print_help(const struct cli *cli, bool all);
 
 /* Check and extract. Return: the exit status. */
 int fsck_run(struct cli *cli, const struct fsck_options *o);
+
+/* Take the arguments of --verify and --verify-only. 1, negative: a usage error was reported. */
+int fsck_take_verify(const struct cli_parse *p, struct fsck_options *o);
+int fsck_take_verify_only(const struct cli_parse *p, struct fsck_options *o);
+/* Compare the image with what --verify names. 0, negative errno (reported). */
+int fsck_verify_image(struct fsck_verify *v, const struct fsck_options *o, struct erofs_image *img,
+		      struct erofs_engine *eng, struct erofs_diag *diag, const uint64_t *nid);
+void fsck_verify_fini(struct fsck_verify *v);
 
 /* What a report tells of a run. */
 struct fsck_facts {
@@ -39,6 +61,7 @@ struct fsck_facts {
 	const struct cli_engine *engine;
 	const struct erofs_check_result *checked;	/* NULL: the check did not begin */
 	const struct erofs_extract_result *extracted;	/* the same */
+	struct fsck_verify *verified;	/* the same */
 };
 
 /* Write the report of --json, and flush @diag (may be NULL). 0, negative errno (reported). */

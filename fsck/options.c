@@ -8,6 +8,7 @@
 
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_EXTRACT, OPT_RATIO, OPT_NOTHING, OPT_MACHINE, OPT_DIGEST,
+	OPT_VERIFY, OPT_VERIFY_ONLY,
 };
 
 /* A group of options is a block of rows: new ones go to the end of theirs. */
@@ -15,6 +16,8 @@ static const struct cli_option table[] = {
 	CLI_MAIN_GROUP("Actions"),
 	{ OPT_EXTRACT, "extract", 0, "[DIR]", "decode all data; with DIR: and write the tree there" },
 	{ OPT_DIGEST, "xattr-inode-digest", 0, "", "verify recorded content digests" },
+	{ OPT_VERIFY, "verify", 0, "WHAT", "compare with dir:PATH, tar:FILE or mtree:FILE" },
+	{ OPT_VERIFY_ONLY, "verify-only", 0, "WORDS", "compare only type, mode, size, data, ..." },
 	{ OPT_RATIO, "", 'p', "", "print the compression ratio" },
 	{ OPT_NOTHING, "", 'a', "", "accepted for fsck(8), without effect" },
 	{ OPT_NOTHING, "", 'A', "", NULL },
@@ -87,6 +90,8 @@ static int take_other(const struct cli_parse *p, struct fsck_options *o)
 	case OPT_HELP: o->help = true; return erofs_cli_take_help(p, &o->help_all);
 	case OPT_VERSION: o->version = true; return 1;
 	case OPT_EXTRACT: return take_extract(p, o);
+	case OPT_VERIFY: return fsck_take_verify(p, o);
+	case OPT_VERIFY_ONLY: return fsck_take_verify_only(p, o);
 	case OPT_DIGEST: o->digests = true; return 1;
 	case OPT_RATIO: o->ratio = true; return 1;
 	case OPT_MACHINE: return take_machine(p);
@@ -127,6 +132,13 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 	if (!o->target && erofs_cli_extract_needs_target(&o->extract))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract=DIR",
 				       erofs_cli_extract_needs_target(&o->extract));
+	if (o->verify_what && !o->verify)
+		return erofs_cli_usage(p->cli, p->usage_status, "--verify-only needs --verify");
+	if (o->verify && o->verify_kind == EROFS_COMPARE_TAR && !strcmp(o->verify_source, "-") &&
+	    !strcmp(o->input.image, "-"))
+		return erofs_cli_usage(p->cli, p->usage_status, "--verify=tar:-: the image is read from there");
+	if (o->verify && o->target)
+		return erofs_cli_usage(p->cli, p->usage_status, "--verify writes nothing: not with --extract=DIR");
 	return 0;
 }
 

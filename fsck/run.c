@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fsck.h"
 
@@ -16,7 +17,8 @@ struct run {
 	uint64_t nid;
 	struct erofs_check_result checked;
 	struct erofs_extract_result extracted;
-	bool checking, extracting;	/* it began */
+	struct fsck_verify verify;
+	bool checking, extracting, verifying;	/* it began */
 	int err;
 	uint64_t started_ns;
 	struct cli_report report;
@@ -39,7 +41,8 @@ static bool has_too_many_devices(const struct run *r)
 
 static bool wants_data(const struct run *r)
 {
-	return r->o->target || r->o->decode || r->o->engine.named;
+	/* whoever compares and names workers does not ask for another pass */
+	return r->o->target || r->o->decode || (r->o->engine.named && !r->o->verify);
 }
 
 static int check_image(struct run *r)
@@ -89,6 +92,14 @@ static void do_it(struct run *r)
 		if (!r->err || err == -ECANCELED)
 			r->err = err;
 	}
+	if (r->o->verify && r->err != -ECANCELED) {
+		r->verifying = true;
+		r->verify.cli = r->cli;
+		r->verify.on_terminal = progress && isatty(STDERR_FILENO);
+		err = fsck_verify_image(&r->verify, r->o, r->img, r->eng, r->diag, r->has_nid ? &r->nid : NULL);
+		if (!r->err || err == -ECANCELED)
+			r->err = err;
+	}
 	erofs_cli_progress_stop(progress);
 }
 
@@ -105,7 +116,7 @@ static int get_status(const struct run *r)
 {
 	int status = 0;
 
-	if (erofs_diag_count(r->diag, EROFS_SEV_CORRUPT) ||
+	if (erofs_diag_count(r->diag, EROFS_SEV_CORRUPT) || r->verify.result.differences ||
 	    (r->o->extract.options.strict && erofs_diag_count(r->diag, EROFS_SEV_WARNING) > r->extracted.skipped))
 		status |= CLI_FSCK_DAMAGE;
 	if (erofs_diag_count(r->diag, EROFS_SEV_FAIL))
@@ -130,15 +141,33 @@ static void tell_result(const struct run *r, int status)
 			      r->extracted.failed);
 	if (r->extracting && r->extracted.damaged)
 		erofs_cli_note(cli, 'E', "Files salvaged with holes: %" PRIu64, r->extracted.damaged);
-	if (status & CLI_FSCK_DAMAGE)
+	if (r->verify.result.differences)
+		erofs_cli_note(cli, 'E', "%" PRIu64 " difference%s from %s", r->verify.result.differences,
+			       r->verify.result.differences == 1 ? "" : "s", r->o->verify);
+	if (status & CLI_FSCK_DAMAGE &&
+	    (erofs_diag_count(r->diag, EROFS_SEV_CORRUPT) || !r->verify.result.differences))
 		erofs_cli_note(cli, 'E', "Found some filesystem corruption");
 	if (status)
 		return;
 	if (r->extracting)
 		erofs_cli_note(cli, 'I', "Extracted filesystem successfully");
+	if (r->verifying)
+		erofs_cli_note(cli, 'I', "The same as %s: %" PRIu64 " names, %" PRIu64 " bytes", r->o->verify,
+			       r->verify.result.names, r->verify.result.bytes);
 	erofs_cli_note(cli, 'I', "No errors found");
-	if (!wants_data(r))
+	if (!wants_data(r) && !r->o->verify)
 		erofs_cli_note(cli, 'I', "Data was not decoded: --extract does that");
+}
+
+/* Was all data decoded that there is? */
+static bool is_data_checked(const struct run *r)
+{
+	unsigned int what = r->o->verify_what;
+
+	if (wants_data(r))
+		return r->checking && (!r->err || r->err == -EUCLEAN);
+	return r->verifying && r->o->verify_kind != EROFS_COMPARE_MTREE && (!what || what & EROFS_COMPARE_DATA) &&
+	       r->verify.result.complete && !r->verify.result.differences;
 }
 
 /* Status of a usage error that shows only once the image is open, 0: none. */
@@ -160,12 +189,13 @@ static void tell_findings(struct run *r, struct erofs_diag *diag, int status)
 	struct fsck_facts facts = {
 		.status = status,
 		.wall_ns = erofs_now_ns() - r->started_ns,
-		.data_checked = wants_data(r) && r->checking && (!r->err || r->err == -EUCLEAN),
+		.data_checked = is_data_checked(r),
 		.img = r->img,
 		.eng = r->eng,
 		.engine = &r->o->engine,
 		.checked = r->checking ? &r->checked : NULL,
 		.extracted = r->extracting ? &r->extracted : NULL,
+		.verified = r->verifying ? &r->verify : NULL,
 	};
 
 	if (r->report.file)
@@ -228,6 +258,7 @@ int fsck_run(struct cli *cli, const struct fsck_options *o)
 		erofs_cli_print_stats(cli, r.eng, &o->engine, erofs_now_ns() - r.started_ns);
 	erofs_cli_catch_signals(NULL);
 	erofs_report_close(&r.report);
+	fsck_verify_fini(&r.verify);
 	if (r.report_err || (erofs_report_is_stdout(&o->json) && erofs_cli_close_stdout(cli)))
 		status |= CLI_FSCK_FAILED;
 	erofs_close(r.img);

@@ -15,6 +15,7 @@
 #include <erofs/list.h>
 #include <erofs/select.h>
 #include <erofs/stats.h>
+#include <erofs/verify.h>
 #include <erofs/version.h>
 #include <erofs/write.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /* The JSON writer: commas, line ends, escapes. What is written is the business of others. */
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,24 @@
 void erofs_json_init(struct cli_json *j, FILE *file, uint32_t lines)
 {
 	*j = (struct cli_json){ .file = file, .lines = lines };
+}
+
+void erofs_json_begin_apart(struct cli_json *apart, FILE *file, uint32_t lines, unsigned int depth)
+{
+	*apart = (struct cli_json){ .file = file, .lines = lines, .depth = depth };
+}
+
+int erofs_json_put_apart(struct cli_json *j, struct cli_json *apart)
+{
+	char buf[4096];
+	size_t n;
+
+	assert(j->depth == apart->depth);
+	rewind(apart->file);
+	while ((n = fread(buf, 1, sizeof(buf), apart->file)))
+		fwrite(buf, 1, n, j->file);
+	j->filled |= apart->filled & UINT32_C(1) << j->depth;
+	return ferror(apart->file) ? -EIO : 0;
 }
 
 static bool has_line(const struct cli_json *j, unsigned int depth)

@@ -23,6 +23,11 @@ struct cli_json {
 
 void erofs_json_init(struct cli_json *j, FILE *file, uint32_t lines);
 
+/* Begin to write elements of an array at @depth of a later document, apart from it; and put them there. */
+void erofs_json_begin_apart(struct cli_json *apart, FILE *file, uint32_t lines, unsigned int depth);
+/* @apart: its file is read from the beginning. 0, negative errno. */
+int erofs_json_put_apart(struct cli_json *j, struct cli_json *apart);
+
 /* @key: constant, without anything to escape; NULL in arrays and for the outermost value. */
 void erofs_json_object(struct cli_json *j, const char *key);
 void erofs_json_array(struct cli_json *j, const char *key);

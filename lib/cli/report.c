@@ -14,7 +14,6 @@
 #include "cli/features.h"
 
 #define REPORT_SCHEMA "erofs-tools/1"
-#define REPORT_LINES (1u << 1 | 1u << 2)	/* one line for each fact, finding and entry */
 
 static bool is_stdout(const char *path)
 {

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 
+#define REPORT_LINES (1u << 1 | 1u << 2)	/* one line for each fact, finding and entry */
 #define REPORT_HEARD 16		/* messages that are kept; a run has one or two */
 
 struct cli_report {

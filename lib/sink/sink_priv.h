@@ -46,6 +46,7 @@ struct tree {
 	enum tree_temp	temp;			/* L  how large files are made */
 	uint64_t	next_part;		/* L  number of the next temporary name */
 	bool		overwrite;		/* C */
+	bool		read_only;		/* C  a folder that is only read: nothing in it is changed */
 	bool		fresh;			/* C  the target was made by this run */
 	struct timespec	start;			/* C  what is born later was made by this run; unless fresh */
 };	/* L lock  C constant once created */
@@ -59,6 +60,9 @@ struct tree {
  */
 int erofs_tree_open(struct tree *tree, const char *path, bool parents, bool overwrite, unsigned int lanes);
 void erofs_tree_close(struct tree *tree);
+
+/* The same of a folder that is read: it must be there, only erofs_tree_enter() and pins are for it. */
+int erofs_tree_open_source(struct tree *tree, const char *path, unsigned int lanes);
 
 /* The folder that holds @path, for a single file as the target; @ret_name points into @path. */
 int erofs_tree_open_parent(struct tree *tree, const char *path, bool parents, bool overwrite,

@@ -233,7 +233,8 @@ static int open_existing(struct tree *tree, int up_fd, const char *name, bool sw
 		close(fd);
 		return err;
 	}
-	allow_writing(fd, st.st_mode);
+	if (!tree->read_only)
+		allow_writing(fd, st.st_mode);
 	if (sweep)
 		erofs_tree_sweep(fd);
 	return fd;
@@ -308,7 +309,7 @@ int erofs_tree_enter(struct tree *tree, struct tree_dir *up, const char *name, s
 	int fd, up_fd, err;
 	struct stat st;
 
-	if (!up && !fstat(tree->root.fd, &st))
+	if (!up && !tree->read_only && !fstat(tree->root.fd, &st))
 		allow_writing(tree->root.fd, st.st_mode);
 	if (!up)
 		return 0;
@@ -397,7 +398,7 @@ static int set_root(struct tree *tree, int fd)
 	tree->root.fd = fd;
 	tree->root.pins = 1;
 	tree->nopen = 1;
-	if (!tree->fresh)
+	if (!tree->fresh && !tree->read_only)
 		mark_start(tree);
 	if (!tree->fresh && tree->overwrite)
 		erofs_tree_sweep(fd);
@@ -437,6 +438,13 @@ int erofs_tree_open(struct tree *tree, const char *path, bool parents, bool over
 	tree->fresh = !mkdir(path, 0700);
 	if (!tree->fresh && errno != EEXIST)
 		return -errno;
+	return open_folder(tree, path);
+}
+
+int erofs_tree_open_source(struct tree *tree, const char *path, unsigned int lanes)
+{
+	init_tree(tree, false, lanes);
+	tree->read_only = true;
 	return open_folder(tree, path);
 }
 

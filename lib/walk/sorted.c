@@ -286,6 +286,7 @@ static int visit(struct sorted *s, struct level *l, const struct dirent_view *de
 	s->entered = e->has_ino = false;
 	e->nid = de->nid;
 	e->type = de->type;
+	e->off = de->off;
 	e->parent_nid = dir->ino.nid;
 	e->verdict = erofs_select_match(s->sel, e->path, e->len, l->verdict == SELECT_YES);
 	if (!erofs_select_may_be(e->verdict, de->type))

@@ -26,6 +26,7 @@ struct sorted_entry {
 	struct erofs_inode ino;
 	enum select_verdict verdict;	/* SELECT_PARENT: stands above something that is selected */
 	uint64_t parent_nid;	/* of the directory that names it; of the start itself: its own */
+	uint64_t off;		/* bytes in that directory where its entry is; of the start and parents: not set */
 };
 
 struct sorted;

@@ -4,7 +4,7 @@
 
     bench.py --build DIR --peer DIR --keep DIR [--rounds N] [--parts WORD,...] IMAGE...
 
-Parts: check, extract, small, latency, pages, scale. Prints text; writes results.txt and chart.svg to
+Parts: check, extract, verify, small, latency, pages, scale. Prints text; writes results.txt and chart.svg to
 the folder --keep. Never passes or fails; what this machine cannot do is "not measured: REASON".
 """
 import argparse
@@ -199,6 +199,96 @@ def part_small(b):
     shutil.rmtree(folder)
 
 
+def bare_read(b, tree):
+    """Seconds of a bare parallel read of a tree, and of the SHA-256 of its blocks from memory."""
+    result = run([os.path.join(b.args.build, 'tests/bench/bare_read'), tree], catch=True)
+    parts = result.out.split()
+    if result.status or len(parts) != 2:
+        return Run(1e9, result.status or 1, 0, ''), Run(1e9, 1, 0, '')
+    return Run(float(parts[0]), 0, 0, ''), Run(float(parts[1]), 0, 0, '')
+
+
+def mount_diff(image, tree):
+    """Mount, and diff -r with the tree."""
+    where = tempfile.mkdtemp()
+    begin = time.monotonic()
+    if subprocess.run(['mount', '-t', 'erofs', '-o', 'loop,ro', image, where], capture_output=True).returncode:
+        os.rmdir(where)
+        return Run(1e9, 1, 0, '')
+    try:
+        done = subprocess.run(['diff', '-r', '--no-dereference', where, tree], capture_output=True)
+        return Run(time.monotonic() - begin, done.returncode, 0, '')
+    finally:
+        subprocess.run(['umount', where], check=False)
+        os.rmdir(where)
+
+
+def verity_manifest(b, image):
+    """A manifest with fs-verity digests alone, or None: dump.erofs cannot write one."""
+    path = image[:-6] + '.fsverity.mtree'
+    if os.path.exists(path):
+        return path
+    done = run([os.path.join(b.args.build, 'dump', 'dump.erofs'), '--to-mtree=' + path + '.part', '--mtree-xattrs', image])
+    if done.status:
+        return None
+    with open(path + '.part', 'rb') as whole, open(path, 'wb') as file:
+        for line in whole:
+            words = line.rstrip(b'\n').split(b' ')
+            file.write(b' '.join(w for w in words if not w.startswith(b'sha256digest=')) + b'\n')
+    os.unlink(path + '.part')
+    return path
+
+
+def sum_ratio(b, label, mine, parts, limit):
+    """One line: ours against the sum of the medians of several."""
+    why = fault(mine) or next(filter(None, map(fault, parts)), '')
+    total = sum(median(p) for p in parts)
+    ratio = median(mine) / total
+    b.say('  %-58s %9.4f s  against %9.4f s  ratio %.3f  goal %.2f %s  RSS %.1f MiB%s' % (
+        label, median(mine), total, ratio, limit, 'reached' if ratio <= limit else 'MISSED',
+        max(r.rss for r in mine) / 1024, '  VOID: ' + why if why else ''))
+    if not why:
+        ROWS.append((label, ratio, limit))
+
+
+def part_verify(b):
+    b.say('fsck.erofs --verify: against the tree, and against a manifest with fs-verity digests')
+    for image in b.args.images:
+        name, tree = os.path.basename(image)[:-6], os.path.realpath(image[:-6] + '.tree')
+        if not os.path.isdir(tree):
+            b.say('  %-58s not measured: no folder or link %s.tree' % (name, name))
+            continue
+        warm(image)
+        hashes = []
+
+        def run_read(tree=tree, hashes=hashes):
+            both = bare_read(b, tree)
+            hashes.append(both[1])
+            return both[0]
+
+        run_read()
+        hashes.clear()
+        commands = {
+            'dir': [b.fsck, '--workers=percpu', '--verify=dir:' + tree, image],
+            'check': [b.fsck, '--workers=percpu', image],
+            'read': run_read,
+        }
+        manifest = verity_manifest(b, image)
+        if manifest:
+            commands['mtree'] = [b.fsck, '--workers=percpu', '--verify=mtree:' + manifest, image]
+        if os.geteuid() == 0:
+            commands['diff'] = lambda image=image, tree=tree: mount_diff(image, tree)
+        r = interleave(commands, b.args.rounds)
+        if 'diff' in r:
+            b.ratio('%s: verify / mount and diff -r' % name, r['dir'], r['diff'], 0.5)
+        sum_ratio(b, '%s: verify / data check and bare read' % name, r['dir'], [r['check'], r['read']], 1.3)
+        if manifest:
+            sum_ratio(b, '%s: verify fs-verity / data check and bare SHA-256' % name, r['mtree'],
+                      [r['check'], hashes], 1.15)
+        else:
+            b.say('  %-58s not measured: dump.erofs has no --to-mtree' % name)
+
+
 class Load:
     """Busy loops, so many per CPU, at normal priority."""
 
@@ -358,7 +448,7 @@ def main():
     parser.add_argument('--keep', required=True, help='folder for results')
     parser.add_argument('--rounds', type=int, default=7)
     parser.add_argument('--target', default='/dev/shm', help='where to extract to, a tmpfs')
-    parser.add_argument('--parts', default='check,extract,small,latency,pages,scale')
+    parser.add_argument('--parts', default='check,extract,verify,small,latency,pages,scale')
     parser.add_argument('images', nargs='+')
     b = Bench(parser.parse_args())
     version = subprocess.run([b.peer, '-V'], capture_output=True, text=True).stdout.split('\n')[0]

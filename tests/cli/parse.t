@@ -184,10 +184,14 @@ def _(tool):
     usage(tool, tool.run('--help=some', image()), 'some')
 
 
-@test('R6: options of later issues are absent, not stubs')
+@test('R6: --verify names what to compare with, --verify-only what of it')
 def _():
-    for option in ('--verify=dir:.',):
-        usage(FSCK_TOOL, fsck(option, image()), option.split('=')[0])
+    for value in ('.', 'dir:', 'folder:.', ''):
+        usage(FSCK_TOOL, fsck('--verify=' + value, image()), 'dir:PATH')
+    for value in ('modes', '', 'mode,', 'mode,,size'):
+        usage(FSCK_TOOL, fsck('--verify=dir:.', '--verify-only=' + value, image()), 'verify-only')
+    usage(FSCK_TOOL, fsck('--verify-only=mode', image()), '--verify-only needs --verify')
+    usage(FSCK_TOOL, fsck('--verify=dir:.', '--extract=' + fresh(), image()), 'not with --extract=DIR')
 
 
 @test('X10: --salvage needs a folder to extract to')

@@ -25,6 +25,7 @@ allowed()
 	check) echo base diag image meta map codec engine sink walk check ;;
 	extract) echo base diag image meta map codec engine sink walk extract ;;
 	archive) echo base diag image meta map codec engine sink walk archive ;;
+	verify) echo base diag image meta map codec engine sink walk verify ;;
 	write) echo base diag disk image meta map codec engine write ;;
 	cli) echo base cli ;;
 	fsck | dump | mkfs) echo cli ;;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* --verify: is the image what was put in? Differences are told as they come. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fsck.h"
+
+#define OBJECT_DEPTH 2		/* of a difference in the report */
+
+static const struct {
+	const char *word;
+	enum erofs_compare_kind kind;
+} kinds[] = {
+	{ "dir:", EROFS_COMPARE_DIR },
+	{ "tar:", EROFS_COMPARE_TAR },
+	{ "mtree:", EROFS_COMPARE_MTREE },
+};
+
+int fsck_take_verify(const struct cli_parse *p, struct fsck_options *o)
+{
+	size_t i, len;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		len = strlen(kinds[i].word);
+		if (strncmp(p->arg, kinds[i].word, len) || !p->arg[len])
+			continue;
+		o->verify = p->arg;
+		o->verify_kind = kinds[i].kind;
+		o->verify_source = p->arg + len;
+		return 1;
+	}
+	return erofs_cli_bad_value(p, "dir:PATH, tar:FILE or mtree:FILE");
+}
+
+int fsck_take_verify_only(const struct cli_parse *p, struct fsck_options *o)
+{
+	const char *word = p->arg;
+	size_t len;
+
+	for (;; word += len + 1) {
+		unsigned int what;
+
+		len = strcspn(word, ",");
+		what = erofs_compare_word(word, len);
+		if (!what) {
+			erofs_cli_usage(p->cli, p->usage_status, "--verify-only: \"%.*s\" is none of %s", (int)len,
+					word, erofs_compare_words());
+			return -EINVAL;
+		}
+		o->verify_what |= what;
+		if (!word[len])
+			return 1;
+	}
+}
+
+/* A line for people, which the report need not hear. */
+static void print_line(const struct fsck_verify *v, const struct erofs_difference *d)
+{
+	struct cli cli = *v->cli;
+	char *path = erofs_cli_escape(d->path, strlen(d->path));
+
+	cli.report = NULL;
+	if (v->on_terminal)
+		fputs("\r\033[K", stderr);
+	erofs_cli_say(&cli, 'E', "%s: %s (%s, %s)", path ? path : "?", d->key, d->found, d->wanted);
+	free(path);
+}
+
+static void take_difference(void *priv, const struct erofs_difference *d)
+{
+	struct fsck_verify *v = priv;
+	struct cli_json *j = &v->json;
+
+	print_line(v, d);
+	if (!v->spool)
+		return;
+	erofs_json_object(j, NULL);
+	erofs_json_bytes(j, "path", d->path, strlen(d->path));
+	if (d->has_nid)
+		erofs_json_nid(j, "nid", d->nid);
+	else
+		erofs_json_null(j, "nid");
+	erofs_json_text(j, "key", d->key);
+	erofs_json_text(j, "found", d->found);
+	erofs_json_text(j, "wanted", d->wanted);
+	erofs_json_end(j);
+}
+
+/* A file without a name. NULL, errno. */
+static FILE *make_spool(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char path[4096];
+	FILE *file;
+	int fd;
+
+	if (!dir || !*dir)
+		dir = "/tmp";
+	if ((size_t)snprintf(path, sizeof(path), "%s/erofs-XXXXXX", dir) >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	fd = mkostemp(path, 02000000 /* O_CLOEXEC */);
+	if (fd < 0)
+		return NULL;
+	unlink(path);
+	file = fdopen(fd, "w+");
+	if (!file)
+		close(fd);
+	return file;
+}
+
+int fsck_verify_image(struct fsck_verify *v, const struct fsck_options *o, struct erofs_image *img,
+		      struct erofs_engine *eng, struct erofs_diag *diag, const uint64_t *nid)
+{
+	struct erofs_compare_options options = {
+		.size = sizeof(options),
+		.kind = o->verify_kind,
+		.source = o->verify_source,
+		.what = o->verify_what,
+		.has_nid = nid != NULL,
+		.nid = nid ? *nid : 0,
+		.fn = take_difference,
+		.priv = v,
+	};
+
+	if (v->cli->report) {
+		v->spool = make_spool();
+		if (!v->spool) {
+			erofs_cli_say_plain(v->cli, 'E', "cannot make a temporary file: %s", strerror(errno));
+			return -EIO;
+		}
+		erofs_json_begin_apart(&v->json, v->spool, REPORT_LINES, OBJECT_DEPTH);
+	}
+	return erofs_compare(img, eng, &options, diag, &v->result);
+}
+
+void fsck_verify_fini(struct fsck_verify *v)
+{
+	if (v->spool)
+		fclose(v->spool);
+	v->spool = NULL;
+}
