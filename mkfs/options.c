@@ -11,7 +11,8 @@
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_BLOCK, OPT_UUID, OPT_LABEL, OPT_TIME, OPT_ALL_TIME, OPT_MKFS_TIME,
 	OPT_EXTENDED, OPT_TOLERANCE, OPT_ALL_ROOT, OPT_UID, OPT_GID, OPT_UID_OFFSET, OPT_GID_OFFSET,
-	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
+	OPT_PATH, OPT_REGEX, OPT_TAR, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_DEREFERENCE, OPT_IGNORE_MTIME,
+	OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
 	OPT_LEVEL, OPT_VERBOSE, OPT_ABSENT,
 };
 
@@ -35,6 +36,10 @@ static const struct cli_option table[] = {
 	{ OPT_GID_OFFSET, "gid-offset", 0, "#", "added to groups" },
 	{ OPT_PATH, "exclude-path", 0, "X", "leave out this path" },
 	{ OPT_REGEX, "exclude-regex", 0, "X", "leave out paths that match" },
+	{ OPT_TAR, "tar", 0, "[f]", "--tar=f: SOURCE is a tar archive, also compressed; none or -: stdin" },
+	{ OPT_SORT, "sort", 0, "X", "contents of an archive in order of path (default) or none: as they come" },
+	{ OPT_AUFS, "aufs", 0, "", "names of aufs that hide lower layers become marks of overlayfs" },
+	{ OPT_STRIP, "ovlfs-strip", 0, "[0|1]", "leave out marks of overlayfs" },
 	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
@@ -48,10 +53,6 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "", 'z', "X", "not implemented" },
 	{ OPT_ABSENT, "", 'C', "#", "not implemented" },
 	{ OPT_ABSENT, "", 'm', "#", "not implemented" },
-	{ OPT_ABSENT, "tar", 0, "[X]", "not implemented" },
-	{ OPT_ABSENT, "aufs", 0, "", "not implemented" },
-	{ OPT_ABSENT, "ovlfs-strip", 0, "[X]", "not implemented" },
-	{ OPT_ABSENT, "sort", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "chunksize", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "blobdev", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "compress-hints", 0, "X", "not implemented" },
@@ -85,7 +86,8 @@ static const struct cli_option table[] = {
 
 int mkfs_print_help(const struct cli *cli, bool all)
 {
-	puts("Usage: mkfs.erofs [OPTIONS] FILE DIR\nMake an EROFS image of a directory, uncompressed.\n");
+	puts("Usage: mkfs.erofs [OPTIONS] FILE SOURCE\n"
+	     "Make an EROFS image of a directory or a tar archive, uncompressed.\n");
 	erofs_cli_print_options(table, all);
 	return erofs_cli_close_stdout(cli) ? 1 : 0;
 }
@@ -184,6 +186,37 @@ static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
 	}
 }
 
+static int take_tar(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	if (p->arg && (!strcmp(p->arg, "i") || !strcmp(p->arg, "headerball"))) {
+		erofs_cli_usage(p->cli, 1, "--tar=%s is not implemented", p->arg);
+		return -EINVAL;
+	}
+	if (p->arg && strcmp(p->arg, "f"))
+		return erofs_cli_bad_value(p, "f");
+	w->source_type = EROFS_WRITE_TAR;
+	return 1;
+}
+
+static int take_layers(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	switch (p->opt->id) {
+	case OPT_TAR: return take_tar(p, w);
+	case OPT_AUFS: w->aufs = 1; return 1;
+	case OPT_STRIP:
+		if (p->arg && strcmp(p->arg, "0") && strcmp(p->arg, "1"))
+			return erofs_cli_bad_value(p, "0 or 1");
+		w->ovlfs_strip = !p->arg || *p->arg == '1';
+		return 1;
+	case OPT_SORT:
+		if (strcmp(p->arg, "path") && strcmp(p->arg, "none"))
+			return erofs_cli_bad_value(p, "path or none");
+		w->sort = *p->arg == 'n' ? EROFS_WRITE_SORT_NONE : EROFS_WRITE_SORT_PATH;
+		return 1;
+	default: return 0;
+	}
+}
+
 static int take_common(const struct cli_parse *p, struct mkfs_options *o)
 {
 	uint64_t level;
@@ -209,6 +242,8 @@ static int take_option(const struct cli_parse *p, struct mkfs_options *o, struct
 
 	if (!r)
 		r = take_owner(p, o);
+	if (!r)
+		r = take_layers(p, &o->write);
 	if (r)
 		return r;
 	switch (p->opt->id) {
@@ -250,16 +285,17 @@ static int settle_times(struct cli *cli, struct mkfs_options *o, const struct ti
 
 static int take_operands(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
 {
+	bool can_miss = o->write.source_type == EROFS_WRITE_TAR;
 	int at = p->operand;
 
-	if (argc - at < 2)
+	if (argc - at < 2 - (can_miss && argc > at))
 		return erofs_cli_usage(p->cli, 1, "missing argument: %s", argc == at ? "FILE" : "SOURCE");
 	if (argc - at > 2)
 		return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 2]);
 	if (o->write.label && strlen(o->write.label) > 15)
 		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
 	o->write.output = argv[at];
-	o->write.source = argv[at + 1];
+	o->write.source = argc - at > 1 ? argv[at + 1] : "-";
 	return 0;
 }
 

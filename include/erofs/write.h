@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
-/* write: make an image of a directory tree, the same byte for byte on every run. */
+/* write: make an image of a directory tree or a tar archive, the same byte for byte on every run. */
 #ifndef EROFS_WRITE_H
 #define EROFS_WRITE_H
 
@@ -13,10 +13,20 @@ enum erofs_write_inodes {
 	EROFS_WRITE_INODES_EXTENDED,
 };
 
+enum erofs_write_source {
+	EROFS_WRITE_DIRECTORY,
+	EROFS_WRITE_TAR,		/* also compressed; source "-" is standard input */
+};
+
+enum erofs_write_sort {
+	EROFS_WRITE_SORT_PATH,		/* contents in the order of the tree */
+	EROFS_WRITE_SORT_NONE,		/* in that of the archive */
+};
+
 struct erofs_write_options {
 	size_t size;			/* sizeof(struct erofs_write_options) */
 	const char *output;		/* file, device, or /dev/fd/N */
-	const char *source;		/* directory */
+	const char *source;		/* directory, or what source_type says */
 	uint32_t block_size;		/* 512 to 65536, 0: 4096 */
 	int has_uuid;			/* 0: random */
 	uint8_t uuid[16];
@@ -36,6 +46,10 @@ struct erofs_write_options {
 	int no_xattr_filter;		/* no hints for the kernel which attributes an inode cannot have */
 	int hard_dereference;		/* each name gets an inode of its own */
 	int fsync;			/* flush before the image gets its name */
+	enum erofs_write_source source_type;
+	enum erofs_write_sort sort;
+	int aufs;			/* names of aufs that hide lower layers become overlayfs's marks */
+	int ovlfs_strip;		/* overlayfs's marks are left out */
 };
 
 struct erofs_write_result {

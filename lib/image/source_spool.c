@@ -49,19 +49,30 @@ static ssize_t read_pipe(int fd, void *buf, size_t len)
 	return n;
 }
 
-int erofs_image_spool(int fd, struct erofs_diag *diag)
+int erofs_image_temp(struct erofs_diag *diag, const char **ret_folder)
 {
 	const char *dir = getenv("TMPDIR"), *folder = dir && *dir ? dir : "/tmp";
+	int fd = make_file(folder);
+
+	if (fd < 0)
+		return erofs_diag_fail(diag, fd, AT_NOWHERE, "cannot make a temporary file in %s", folder);
+	*ret_folder = folder;
+	return fd;
+}
+
+int erofs_image_spool(int fd, struct erofs_diag *diag)
+{
 	auto_free char *buf = malloc(SPOOL_BUFFER);
+	const char *folder = NULL;
 	auto_close int to = -1;
 	ssize_t n;
 	int err;
 
 	if (!buf)
 		return -ENOMEM;
-	to = make_file(folder);
+	to = erofs_image_temp(diag, &folder);
 	if (to < 0)
-		return erofs_diag_fail(diag, to, AT_NOWHERE, "cannot make a temporary file in %s", folder);
+		return to;
 	while ((n = read_pipe(fd, buf, SPOOL_BUFFER))) {
 		if (n < 0)
 			return erofs_diag_fail(diag, (int)n, AT_NOWHERE, "cannot read the pipe");

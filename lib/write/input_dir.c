@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#include "write/write_priv.h"
+#include "write/tree_priv.h"
 
 struct known {
 	dev_t dev;
@@ -137,6 +138,9 @@ static int find_links(struct input *in, struct node *node, const struct stat *st
 
 	if (st->st_nlink < 2 || S_ISDIR(st->st_mode) || in->w->o->hard_dereference)
 		return 0;
+	/* aufs links its marks to each other; each becomes something of its own */
+	if (in->w->o->aufs && !strncmp(node->name, ".wh.", 4))
+		return 0;
 	if (in->count == in->room && grow_known(in))
 		return -ENOMEM;
 	class = (size_t)(st->st_ino * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (in->nheads - 1);
@@ -222,7 +226,7 @@ static void take_stat(struct node *node, const struct stat *st)
 	if (S_ISREG(st->st_mode))
 		node->size = (uint64_t)st->st_size;
 	if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode))
-		node->rdev = erofs_node_rdev(st->st_rdev);
+		node->rdev = erofs_node_rdev(major(st->st_rdev), minor(st->st_rdev));
 }
 
 static int fill_node(struct input *in, struct node *node, int dirfd, const struct stat *st)
@@ -388,28 +392,13 @@ static int read_folder(struct input *in, struct node *dir)
 	return 0;
 }
 
-static int add_dir(struct writer *w, struct node *dir)
-{
-	if (w->ndirs == w->dirs_room) {
-		size_t room = w->dirs_room ? 2 * w->dirs_room : 64;
-		struct node **grown = realloc(w->dirs, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		w->dirs = grown;
-		w->dirs_room = room;
-	}
-	w->dirs[w->ndirs++] = dir;
-	return 0;
-}
-
 /* Breadth first; the list of directories is the queue. */
 static int read_tree(struct input *in, struct node *root)
 {
 	struct writer *w = in->w;
 	uint32_t i;
 	size_t at;
-	int err = add_dir(w, root);
+	int err = erofs_tree_add_dir(w, root);
 
 	for (at = 0; !err && at < w->ndirs; at++) {
 		struct node *dir = w->dirs[at];
@@ -417,7 +406,7 @@ static int read_tree(struct input *in, struct node *root)
 		err = read_folder(in, dir);
 		for (i = 0; !err && i < dir->nchildren; i++)
 			if (S_ISDIR(dir->children[i]->mode))
-				err = add_dir(w, dir->children[i]);
+				err = erofs_tree_add_dir(w, dir->children[i]);
 	}
 	return err;
 }
@@ -442,5 +431,7 @@ int erofs_input_dir(struct writer *w, const char *path, struct feed *ret)
 	err = fill_node(in, ret->root, in->fd, &st);
 	if (err)
 		return erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot read the metadata of %s", path);
-	return read_tree(in, ret->root);
+	err = read_tree(in, ret->root);
+	/* names that are marks for layers make the list of folders anew */
+	return err || !(w->o->aufs || w->o->ovlfs_strip) ? err : erofs_tree_finish(w, false);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "write/write_priv.h"
 
@@ -90,9 +89,9 @@ char *erofs_node_path(const struct node *node)
 	return path;
 }
 
-uint32_t erofs_node_rdev(dev_t dev)
+uint32_t erofs_node_rdev(uint32_t major, uint32_t minor)
 {
-	uint32_t major = major(dev) & 0xfff, minor = minor(dev) & 0xfffff;
-
+	major &= 0xfff;
+	minor &= 0xfffff;
 	return (minor & 0xff) | major << 8 | (minor & ~UINT32_C(0xff)) << 12;
 }

@@ -94,7 +94,9 @@ static int put_all(struct writer *w)
 
 	if (!err)
 		err = erofs_file_room(w);
-	for (i = 0; !err && i < w->ndirs; i++)
+	for (i = 0; !err && i < w->nfiles; i++)
+		err = erofs_write_is_cancelled(w) ? -ECANCELED : erofs_file_put(w, w->files[i]);
+	for (i = 0; !err && !w->files && i < w->ndirs; i++)
 		err = put_files(w, w->dirs[i]);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = erofs_dir_put(w, w->dirs[i]);
@@ -118,7 +120,8 @@ static int run(struct writer *w)
 	if (err)
 		return err;
 	note_output(w);
-	err = erofs_input_dir(w, w->o->source, &w->feed);
+	err = w->o->source_type == EROFS_WRITE_TAR ? erofs_input_tar(w, w->o->source, &w->feed) :
+						     erofs_input_dir(w, w->o->source, &w->feed);
 	if (!err)
 		err = erofs_output_open(w);
 	return err ? err : put_all(w);
@@ -134,6 +137,7 @@ static void clean_up(struct writer *w)
 	erofs_space_fini(&w->space);
 	erofs_exclude_free(w->exclude);
 	free(w->dirs);
+	free(w->files);
 	free(w->scratch);
 }
 
