@@ -33,6 +33,7 @@ struct input {
 	char *list;			/* names of attributes */
 	size_t list_room;
 	uint8_t *value;			/* 64 KiB */
+	bool has_proc;
 };
 
 #define VALUE_ROOM 65536
@@ -160,19 +161,30 @@ static int find_links(struct input *in, struct node *node, const struct stat *st
 
 /* ---- one name ---- */
 
-static int read_xattr(struct input *in, struct node *node, const char *path, const char *name)
+/* What has attributes: a path through /proc, which is not followed if it is a symlink; or a descriptor. */
+struct holder {
+	const char *path;
+	int fd;
+};
+
+static ssize_t list_names_of(const struct holder *h, char *buf, size_t len)
 {
-	ssize_t len = lgetxattr(path, name, in->value, VALUE_ROOM);
+	return h->path ? llistxattr(h->path, buf, len) : flistxattr(h->fd, buf, len);
+}
+
+static int read_xattr(struct input *in, struct node *node, const struct holder *h, const char *name)
+{
+	ssize_t len = h->path ? lgetxattr(h->path, name, in->value, VALUE_ROOM) :
+				fgetxattr(h->fd, name, in->value, VALUE_ROOM);
 
 	if (len < 0)
 		return errno == ENODATA ? 0 : -errno;
 	return erofs_xattr_add(in->w, node, name, in->value, (size_t)len);
 }
 
-/* @path: through the descriptor of the folder, so that the name is not followed if it is a symlink */
-static int read_xattrs(struct input *in, struct node *node, const char *path)
+static int read_xattrs(struct input *in, struct node *node, const struct holder *h)
 {
-	ssize_t len = llistxattr(path, NULL, 0);
+	ssize_t len = list_names_of(h, NULL, 0);
 	const char *name;
 	int err;
 
@@ -188,15 +200,31 @@ static int read_xattrs(struct input *in, struct node *node, const char *path)
 		in->list = grown;
 		in->list_room = (size_t)len + 256;
 	}
-	len = llistxattr(path, in->list, in->list_room);
+	len = list_names_of(h, in->list, in->list_room);
 	if (len < 0)
 		return -errno;
 	for (name = in->list; name < in->list + len; name += strlen(name) + 1) {
-		err = read_xattr(in, node, path, name);
+		err = read_xattr(in, node, h, name);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+/* Without /proc (cli.md R29) only what can be opened shows its attributes. */
+static int read_all_xattrs(struct input *in, struct node *node, int dirfd, const char *name)
+{
+	char path[64 + NAME_MAX];
+	auto_close int fd = -1;
+
+	if (in->has_proc) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dirfd, name);
+		return read_xattrs(in, node, &(struct holder){ .path = path });
+	}
+	if (!S_ISREG(node->mode) && !S_ISDIR(node->mode))
+		return 0;
+	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : read_xattrs(in, node, &(struct holder){ .fd = fd });
 }
 
 static int read_target(struct node *node, int dirfd, const char *name)
@@ -232,7 +260,6 @@ static void take_stat(struct node *node, const struct stat *st)
 static int fill_node(struct input *in, struct node *node, int dirfd, const struct stat *st)
 {
 	const char *name = node->parent ? node->name : ".";
-	char path[64 + NAME_MAX];
 	int err;
 
 	take_stat(node, st);
@@ -244,10 +271,7 @@ static int fill_node(struct input *in, struct node *node, int dirfd, const struc
 		if (err)
 			return err;
 	}
-	if (in->w->o->no_xattrs)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dirfd, name);
-	return read_xattrs(in, node, path);
+	return in->w->o->no_xattrs ? 0 : read_all_xattrs(in, node, dirfd, name);
 }
 
 static bool is_output(const struct writer *w, const struct stat *st)
@@ -424,6 +448,10 @@ int erofs_input_dir(struct writer *w, const char *path, struct feed *ret)
 	in->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (in->fd < 0 || fstat(in->fd, &st))
 		return erofs_diag_fail(w->diag, -errno, AT_NOWHERE, "cannot open the folder %s", path);
+	in->has_proc = !access("/proc/self/fd", F_OK);
+	if (!in->has_proc && !w->o->no_xattrs)
+		erofs_diag_warn_path(w->diag, path,
+				     "without /proc, attributes of symlinks and special files are left out");
 	in->value = malloc(VALUE_ROOM);
 	ret->root = erofs_node_new("", 0);
 	if (!in->value || !ret->root)
