@@ -11,7 +11,7 @@ struct mkfs_options {
 	struct erofs_write_options write;
 	struct cli_list paths, regexes;
 	uint32_t uid, gid;
-	bool help, help_all, version, quiet;
+	bool help, help_all, version, quiet, product_out;
 };
 
 /* 0, or 1 after a usage error. The lists are freed by mkfs_free_options(). */

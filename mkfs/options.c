@@ -11,7 +11,8 @@
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_BLOCK, OPT_UUID, OPT_LABEL, OPT_TIME, OPT_ALL_TIME, OPT_MKFS_TIME,
 	OPT_EXTENDED, OPT_TOLERANCE, OPT_ALL_ROOT, OPT_UID, OPT_GID, OPT_UID_OFFSET, OPT_GID_OFFSET,
-	OPT_PATH, OPT_REGEX, OPT_TAR, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_DEREFERENCE, OPT_IGNORE_MTIME,
+	OPT_PATH, OPT_REGEX, OPT_TAR, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG,
+	OPT_PRODUCT, OPT_BLOCK_LIST, OPT_DEREFERENCE, OPT_IGNORE_MTIME,
 	OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
 	OPT_LEVEL, OPT_VERBOSE, OPT_ABSENT,
 };
@@ -40,6 +41,11 @@ static const struct cli_option table[] = {
 	{ OPT_SORT, "sort", 0, "X", "contents of an archive in order of path (default) or none: as they come" },
 	{ OPT_AUFS, "aufs", 0, "", "names of aufs that hide lower layers become marks of overlayfs" },
 	{ OPT_STRIP, "ovlfs-strip", 0, "[0|1]", "leave out marks of overlayfs" },
+	{ OPT_MOUNT, "mount-point", 0, "X", "where it will be mounted, for the following (default /)" },
+	{ OPT_CONFIG, "fs-config-file", 0, "X", "owners, modes and capabilities (Android)" },
+	{ OPT_CONTEXTS, "file-contexts", 0, "X", "labels of files (SELinux)" },
+	{ OPT_PRODUCT, "product-out", 0, "X", "nothing beside --fs-config-file (Android)" },
+	{ OPT_BLOCK_LIST, "block-list-file", 0, "X", "write which blocks each file has (Android)" },
 	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
@@ -56,11 +62,6 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "chunksize", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "blobdev", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "compress-hints", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "mount-point", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "file-contexts", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "fs-config-file", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "product-out", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "block-list-file", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "workers", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "xattr-prefix", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "offset", 0, "#", "not implemented" },
@@ -180,6 +181,11 @@ static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
 	case OPT_GID_OFFSET: return take_id(p, &w->gid_offset);
 	case OPT_PATH: return erofs_cli_append(&o->paths, p->arg);
 	case OPT_REGEX: return erofs_cli_append(&o->regexes, p->arg);
+	case OPT_MOUNT: w->mount_point = p->arg; return 1;
+	case OPT_CONTEXTS: w->file_contexts = p->arg; return 1;
+	case OPT_CONFIG: w->fs_config_file = p->arg; return 1;
+	case OPT_PRODUCT: o->product_out = true; return 1;
+	case OPT_BLOCK_LIST: w->block_list_file = p->arg; return 1;
 	case OPT_DEREFERENCE: w->hard_dereference = 1; return 1;
 	case OPT_FSYNC: w->fsync = 1; return 1;
 	default: return 0;
@@ -294,6 +300,9 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 		return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 2]);
 	if (o->write.label && strlen(o->write.label) > 15)
 		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
+	/* owners would come from a table of Android's that is not here */
+	if (o->product_out && !o->write.fs_config_file)
+		return erofs_cli_usage(p->cli, 1, "--product-out without --fs-config-file is not implemented");
 	o->write.output = argv[at];
 	o->write.source = argc - at > 1 ? argv[at + 1] : "-";
 	return 0;

@@ -50,6 +50,11 @@ struct erofs_write_options {
 	enum erofs_write_sort sort;
 	int aufs;			/* names of aufs that hide lower layers become overlayfs's marks */
 	int ovlfs_strip;		/* overlayfs's marks are left out */
+	/* Android: lists of what is where on the device, by paths below the mount point */
+	const char *mount_point;	/* "/vendor", "vendor", NULL: "/" */
+	const char *fs_config_file;	/* owners, modes, capabilities of all files; NULL: the source's */
+	const char *file_contexts;	/* labels; NULL: the source's */
+	const char *block_list_file;	/* is written: blocks of regular files; NULL: none */
 };
 
 struct erofs_write_result {

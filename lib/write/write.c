@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "write/write_priv.h"
+#include "write/android.h"
 
 bool erofs_write_is_cancelled(const struct writer *w)
 {
@@ -106,7 +106,11 @@ static int put_all(struct writer *w)
 		err = erofs_super_put(w);
 	if (!err && erofs_write_is_cancelled(w))
 		err = -ECANCELED;
-	return err ? err : erofs_output_commit(w, w->space.next << w->blkbits);
+	if (!err)
+		err = erofs_output_finish(w, w->space.next << w->blkbits);
+	if (!err && w->o->block_list_file)
+		err = erofs_block_list_put(w);
+	return err ? err : erofs_output_commit(w);
 }
 
 static int run(struct writer *w)
@@ -122,6 +126,8 @@ static int run(struct writer *w)
 	note_output(w);
 	err = w->o->source_type == EROFS_WRITE_TAR ? erofs_input_tar(w, w->o->source, &w->feed) :
 						     erofs_input_dir(w, w->o->source, &w->feed);
+	if (!err)
+		err = erofs_android_apply(w);
 	if (!err)
 		err = erofs_output_open(w);
 	return err ? err : put_all(w);

@@ -146,8 +146,10 @@ struct output {
 };
 
 int erofs_output_open(struct writer *w);
-/* All of it is written: flush if asked for, give it its name. */
-int erofs_output_commit(struct writer *w, uint64_t size);
+/* All of it is written: give it its size, so that it can be read. */
+int erofs_output_finish(struct writer *w, uint64_t size);
+/* Flush if asked for, give it its name. */
+int erofs_output_commit(struct writer *w);
 /* Remove what is not finished. */
 void erofs_output_drop(struct output *out);
 int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off);
