@@ -9,7 +9,7 @@
 
 struct mkfs_options {
 	struct erofs_write_options write;
-	struct cli_list paths, regexes;
+	struct cli_list paths, regexes, sources;
 	uint32_t uid, gid;
 	bool help, help_all, version, quiet, product_out;
 };

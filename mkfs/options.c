@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "mkfs.h"
 
@@ -37,7 +38,8 @@ static const struct cli_option table[] = {
 	{ OPT_GID_OFFSET, "gid-offset", 0, "#", "added to groups" },
 	{ OPT_PATH, "exclude-path", 0, "X", "leave out this path" },
 	{ OPT_REGEX, "exclude-regex", 0, "X", "leave out paths that match" },
-	{ OPT_TAR, "tar", 0, "[f]", "--tar=f: SOURCE is a tar archive, also compressed; none or -: stdin" },
+	{ OPT_TAR, "tar", 0, "[f|i]",
+	  "--tar=f: SOURCE is a tar archive; i: an index without contents; none or -: stdin" },
 	{ OPT_SORT, "sort", 0, "X", "contents of an archive in order of path (default) or none: as they come" },
 	{ OPT_AUFS, "aufs", 0, "", "names of aufs that hide lower layers become marks of overlayfs" },
 	{ OPT_STRIP, "ovlfs-strip", 0, "[0|1]", "leave out marks of overlayfs" },
@@ -87,8 +89,8 @@ static const struct cli_option table[] = {
 
 int mkfs_print_help(const struct cli *cli, bool all)
 {
-	puts("Usage: mkfs.erofs [OPTIONS] FILE SOURCE\n"
-	     "Make an EROFS image of a directory or a tar archive, uncompressed.\n");
+	puts("Usage: mkfs.erofs [OPTIONS] FILE SOURCE...\n"
+	     "Make an EROFS image of a directory, a tar archive or other images, uncompressed.\n");
 	erofs_cli_print_options(table, all);
 	return erofs_cli_close_stdout(cli) ? 1 : 0;
 }
@@ -194,13 +196,13 @@ static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
 
 static int take_tar(const struct cli_parse *p, struct erofs_write_options *w)
 {
-	if (p->arg && (!strcmp(p->arg, "i") || !strcmp(p->arg, "headerball"))) {
+	if (p->arg && !strcmp(p->arg, "headerball")) {
 		erofs_cli_usage(p->cli, 1, "--tar=%s is not implemented", p->arg);
 		return -EINVAL;
 	}
-	if (p->arg && strcmp(p->arg, "f"))
-		return erofs_cli_bad_value(p, "f");
-	w->source_type = EROFS_WRITE_TAR;
+	if (p->arg && strcmp(p->arg, "f") && strcmp(p->arg, "i"))
+		return erofs_cli_bad_value(p, "f or i");
+	w->source_type = p->arg && *p->arg == 'i' ? EROFS_WRITE_TAR_INDEX : EROFS_WRITE_TAR;
 	return 1;
 }
 
@@ -289,23 +291,49 @@ static int settle_times(struct cli *cli, struct mkfs_options *o, const struct ti
 	return 0;
 }
 
+/* A folder, or images: SOURCE that is neither is told by whoever opens it. */
+static int take_sources(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
+{
+	struct erofs_write_options *w = &o->write;
+	int at = p->operand + 1, i;
+	struct stat st;
+
+	if (w->source_type != EROFS_WRITE_DIRECTORY) {
+		if (argc - at > 1)
+			return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 1]);
+		w->source = argc > at ? argv[at] : "-";
+		return 0;
+	}
+	w->source = argv[at];
+	for (i = at; i < argc; i++) {
+		bool is_image = !stat(argv[i], &st) && !S_ISDIR(st.st_mode);
+
+		if (!is_image && argc - at > 1)
+			return erofs_cli_usage(p->cli, 1, "unexpected argument: %s (several sources are images)",
+					       argv[i == at ? at + 1 : i]);
+		if (is_image && erofs_cli_append(&o->sources, argv[i]) < 0)
+			return 1;
+	}
+	w->sources = o->sources.words;
+	if (w->sources)
+		w->source_type = EROFS_WRITE_IMAGES;
+	return 0;
+}
+
 static int take_operands(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
 {
-	bool can_miss = o->write.source_type == EROFS_WRITE_TAR;
+	bool can_miss = o->write.source_type != EROFS_WRITE_DIRECTORY;
 	int at = p->operand;
 
 	if (argc - at < 2 - (can_miss && argc > at))
 		return erofs_cli_usage(p->cli, 1, "missing argument: %s", argc == at ? "FILE" : "SOURCE");
-	if (argc - at > 2)
-		return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 2]);
 	if (o->write.label && strlen(o->write.label) > 15)
 		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
 	/* owners would come from a table of Android's that is not here */
 	if (o->product_out && !o->write.fs_config_file)
 		return erofs_cli_usage(p->cli, 1, "--product-out without --fs-config-file is not implemented");
 	o->write.output = argv[at];
-	o->write.source = argc - at > 1 ? argv[at + 1] : "-";
-	return 0;
+	return take_sources(argc, argv, p, o);
 }
 
 int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_options *ret)
@@ -338,4 +366,5 @@ void mkfs_free_options(struct mkfs_options *o)
 {
 	free(o->paths.words);
 	free(o->regexes.words);
+	free(o->sources.words);
 }

@@ -16,6 +16,9 @@ enum erofs_write_inodes {
 enum erofs_write_source {
 	EROFS_WRITE_DIRECTORY,
 	EROFS_WRITE_TAR,		/* also compressed; source "-" is standard input */
+	EROFS_WRITE_TAR_INDEX,		/* the same without contents: the archive, unpacked, is the image's device,
+					   or is appended to it; blocks of 512 bytes */
+	EROFS_WRITE_IMAGES,		/* later sources cover earlier ones; each is a device of the image */
 };
 
 enum erofs_write_sort {
@@ -27,6 +30,7 @@ struct erofs_write_options {
 	size_t size;			/* sizeof(struct erofs_write_options) */
 	const char *output;		/* file, device, or /dev/fd/N */
 	const char *source;		/* directory, or what source_type says */
+	const char *const *sources;	/* EROFS_WRITE_IMAGES, ends with NULL; their block size is the image's */
 	uint32_t block_size;		/* 512 to 65536, 0: 4096 */
 	int has_uuid;			/* 0: random */
 	uint8_t uuid[16];

@@ -58,7 +58,6 @@ struct untar {
 	uint64_t zeros;			/* at the end of what was read so far */
 	bool is_open, seeks;
 	bool is_at_end;			/* nothing more can be read */
-	bool is_first;			/* no piece of this entry was read yet */
 	struct untar_xattr *xattrs;
 	size_t nxattrs, xattrs_room;
 	uint8_t *acls[ACLS];
@@ -379,19 +378,22 @@ int erofs_untar_next(struct untar *t, struct untar_entry *ret)
 	err = take_entry(t, &e);
 	if (err)
 		return err;
-	t->is_first = true;
 	*ret = e;
 	return 1;
 }
 
-/* The header was consumed when the first piece came, and the piece itself not yet. */
-static uint64_t place_of(struct untar *t)
+uint64_t erofs_untar_bytes(const struct untar *t)
 {
-	int64_t at = t->api.archive_filter_bytes(t->a, 0);
+	int64_t n = t->api.archive_filter_bytes(t->a, 0);
 
-	if (!t->seeks || at < 0 || t->api.archive_filter_code(t->a, 0) != ARCHIVE_FILTER_NONE)
+	return n < 0 ? 0 : (uint64_t)n;
+}
+
+static uint64_t place_of(const struct untar *t, uint64_t pos)
+{
+	if (!t->seeks || t->api.archive_filter_code(t->a, 0) != ARCHIVE_FILTER_NONE)
 		return UINT64_MAX;
-	return t->start + (uint64_t)at;
+	return t->start + pos;
 }
 
 int erofs_untar_data(struct untar *t, struct untar_piece *ret)
@@ -405,8 +407,9 @@ int erofs_untar_data(struct untar *t, struct untar_piece *ret)
 		return 0;
 	if ((r != ARCHIVE_OK && r != ARCHIVE_WARN) || off < 0)
 		return fail(t);
-	*ret = (struct untar_piece){ buf, len, (uint64_t)off, t->is_first ? place_of(t) : UINT64_MAX };
-	t->is_first = false;
+	/* what came before is consumed when a piece comes, and the piece itself not yet */
+	*ret = (struct untar_piece){ .buf = buf, .len = len, .off = (uint64_t)off, .pos = erofs_untar_bytes(t) };
+	ret->place = place_of(t, ret->pos);
 	return 1;
 }
 
@@ -468,6 +471,12 @@ int erofs_untar_data(struct untar *t, struct untar_piece *ret)
 	(void)t;
 	(void)ret;
 	return -EOPNOTSUPP;
+}
+
+uint64_t erofs_untar_bytes(const struct untar *t)
+{
+	(void)t;
+	return 0;
 }
 
 bool erofs_untar_drain(struct untar *t)

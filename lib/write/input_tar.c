@@ -12,6 +12,7 @@
 #include "base/fdio.h"
 #include "base/untar.h"
 #include "image/image_priv.h"
+#include "write/foreign.h"
 #include "write/tree_priv.h"
 
 #define IN_ARCHIVE (UINT64_C(1) << 63)	/* in node->key: not in the temporary file */
@@ -23,6 +24,7 @@ struct input {
 	const char *name, *folder;	/* of the archive; of the temporary file */
 	int fd, temp;
 	bool owned;			/* close fd */
+	bool is_index;			/* contents stay where they are, on a device */
 	uint64_t temp_end;
 };
 
@@ -119,11 +121,58 @@ static int copy_contents(struct input *in, struct node *node, const struct untar
 	return r < 0 ? fail_archive(in, r, path) : 0;
 }
 
+static int fail_index(struct input *in, const char *path)
+{
+	return erofs_diag_fail_path(in->w->diag, -EOPNOTSUPP, path,
+				    "its contents do not lie in whole blocks of the archive");
+}
+
+/* What follows a piece in its last block is not zeros, so only the end of the file may lie within one. */
+static bool is_in_blocks(const struct node *node, uint32_t blksz)
+{
+	size_t i;
+
+	for (i = 0; i < node->foreign->count; i++) {
+		const struct piece *p = &node->foreign->pieces[i];
+
+		if ((p->la | p->pa) % blksz || ((p->la + p->len) % blksz && p->la + p->len != node->size))
+			return false;
+	}
+	return true;
+}
+
+/* A file without holes is one piece, which need not be read. */
+static int index_contents(struct input *in, struct node *node, const struct untar_entry *e, const char *path)
+{
+	struct untar_piece p;
+	int r, err = erofs_foreign_init(node);
+
+	if (err)
+		return err;
+	node->size = e->size;
+	while ((r = erofs_untar_data(in->untar, &p)) > 0) {
+		uint64_t len = e->is_sparse ? p.len : e->size;
+
+		if (!range_ok(p.off, p.len, e->size) || p.pos > INT64_MAX)
+			return fail_archive(in, -EBADMSG, path);
+		err = p.len ? erofs_foreign_add(node, &(struct piece){ p.off, len, p.pos, 1 }) : 0;
+		if (err)
+			return err;
+		if (p.len && !e->is_sparse)
+			break;
+	}
+	if (r < 0)
+		return fail_archive(in, r, path);
+	return is_in_blocks(node, in->w->blksz) ? 0 : fail_index(in, path);
+}
+
 static int take_contents(struct input *in, struct node *node, const struct untar_entry *e, const char *path)
 {
 	uint64_t end;
 	int r;
 
+	if (in->is_index)
+		return index_contents(in, node, e, path);
 	if (!add_ok(in->temp_end, e->size, &end) || end > INT64_MAX)
 		return erofs_diag_fail_path(in->w->diag, -EFBIG, path, "cannot be stored");
 	node->size = e->size;
@@ -240,6 +289,11 @@ static int read_archive(struct input *in)
 	}
 	if (r < 0)
 		return fail_archive(in, r, NULL);
+	if (in->is_index) {
+		err = erofs_device_add(in->w, "", div_up_pow2(erofs_untar_bytes(in->untar), in->w->blkbits));
+		if (err)
+			return err;
+	}
 	if (!erofs_untar_drain(in->untar))
 		erofs_diag_warn_path(in->w->diag, in->name, "ends without the mark for that: it may not be all");
 	return 0;
@@ -284,6 +338,7 @@ int erofs_input_tar(struct writer *w, const char *path, struct feed *ret)
 		return -ENOMEM;
 	in->w = w;
 	in->fd = in->temp = -1;
+	in->is_index = w->o->source_type == EROFS_WRITE_TAR_INDEX;
 	*ret = (struct feed){ .ops = &ops, .priv = in };
 	err = erofs_tree_init(&in->tree, w);
 	if (!err)

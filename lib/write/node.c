@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "write/write_priv.h"
+#include "write/foreign.h"
 
 struct node *erofs_node_new(const char *name, size_t len)
 {
@@ -40,6 +40,7 @@ int erofs_node_insert(struct node *dir, struct node *child)
 
 static void free_one(struct node *node)
 {
+	erofs_foreign_free(node);
 	free(node->children);
 	free(node->xattrs);
 	free(node->name);

@@ -7,7 +7,7 @@
 #include <erofs/image.h>
 
 #include "base/crc32c.h"
-#include "write/write_priv.h"
+#include "write/foreign.h"
 
 static void fill_super(const struct writer *w, struct disk_super *sb)
 {
@@ -25,6 +25,12 @@ static void fill_super(const struct writer *w, struct disk_super *sb)
 	sb->epoch = le64_of((uint64_t)w->build_time);
 	sb->blocks_lo = le32_of((uint32_t)w->space.next);
 	memcpy(sb->uuid, w->uuid, sizeof(sb->uuid));
+	if (w->ndevices) {
+		sb->feature_incompat = le32_of(EROFS_INCOMPAT_DEVICE_TABLE | EROFS_INCOMPAT_CHUNKED_FILE);
+		sb->extra_devices = le16_of((uint16_t)w->ndevices);
+		sb->devt_slotoff = le16_of((uint16_t)(round_up_u64(w->super_end, sizeof(struct disk_device)) /
+						      sizeof(struct disk_device)));
+	}
 	if (w->o->label)
 		memcpy(sb->volume_name, w->o->label, strlen(w->o->label));
 }
@@ -39,6 +45,11 @@ int erofs_super_put(struct writer *w)
 
 	if (len < DISK_SUPER_BASE)
 		len = DISK_SUPER_BASE;
+	if (w->ndevices) {
+		err = erofs_device_put(w);
+		if (err)
+			return err;
+	}
 	buf = malloc(len);
 	if (!buf)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "write/foreign.h"
 #include "write/tree_priv.h"
 
 #define NAME_BYTES 255
@@ -101,11 +102,22 @@ static void make_folder(struct tree *t, struct node *node)
 	node->mtime = t->w->build_time;
 }
 
+int erofs_tree_child(struct tree *t, struct node *dir, const char *name, size_t len, struct node **ret)
+{
+	struct node *node = look_up(t, dir, name, len);
+	int err = node ? 0 : add_name(t, dir, name, len, &node);
+
+	if (!err && !node->mode)
+		err = erofs_exclude_node(t->w, node);
+	if (!err)
+		*ret = node;
+	return err;
+}
+
 /* One component below *dir. */
 static int step(struct tree *t, const char *path, const char *part, size_t len, bool make, struct node **dir)
 {
 	struct node *node;
-	int err;
 
 	if (len == 2 && !memcmp(part, "..", 2))
 		return refuse(t, path, -EINVAL, "leads outside with '..'");
@@ -115,17 +127,11 @@ static int step(struct tree *t, const char *path, const char *part, size_t len, 
 		make_folder(t, *dir);
 	if (!S_ISDIR((*dir)->mode))
 		return make ? refuse(t, path, -ENOTDIR, "lies in something that is no folder") : -ENOENT;
+	if (make)
+		return erofs_tree_child(t, *dir, part, len, dir);
 	node = look_up(t, *dir, part, len);
-	if (!node && !make)
+	if (!node)
 		return -ENOENT;
-	if (!node) {
-		err = add_name(t, *dir, part, len, &node);
-		if (err)
-			return err;
-		err = erofs_exclude_node(t->w, node);
-		if (err)
-			return err;
-	}
 	*dir = node;
 	return 0;
 }
@@ -153,34 +159,32 @@ int erofs_tree_find(struct tree *t, const char *path, bool make, struct node **r
 
 /* ---- replacements ---- */
 
-static int bury(struct tree *t, struct node *node)
+/* What came before @arrival goes. */
+int erofs_tree_bury(struct tree *t, struct node *dir, uint32_t arrival)
 {
-	uint32_t i;
-	int err;
+	uint32_t i, n = 0;
+	int err = 0;
 
-	for (i = 0; i < node->nchildren; i++) {
-		err = erofs_node_insert(t->grave, node->children[i]);
-		if (err) {
-			/* those that moved are freed there */
-			memmove(node->children, node->children + i, (node->nchildren - i) *
-				sizeof(*node->children));
-			node->nchildren -= i;
-			return err;
-		}
+	for (i = 0; i < dir->nchildren; i++) {
+		struct node *child = dir->children[i];
+
+		if (!err && child->ino < arrival)
+			err = erofs_node_insert(t->grave, child);
+		if (err || child->ino >= arrival)
+			dir->children[n++] = child;
 	}
-	free(node->children);
-	node->children = NULL;
-	node->nchildren = 0;
-	return 0;
+	dir->nchildren = n;
+	return err;
 }
 
 int erofs_tree_reset(struct tree *t, struct node *node, uint32_t mode)
 {
-	int err = S_ISDIR(mode) ? 0 : bury(t, node);
+	int err = S_ISDIR(mode) ? 0 : erofs_tree_bury(t, node, UINT32_MAX);
 
 	if (err)
 		return err;
 	erofs_xattr_drop(node, NULL);
+	erofs_foreign_free(node);
 	free(node->target);
 	node->target = NULL;
 	node->link = NULL;
@@ -198,6 +202,7 @@ static void move_inode(struct node *to, struct node *from)
 	to->nxattrs = from->nxattrs;
 	from->nxattrs = 0;
 	to->target = steal(from->target);
+	to->foreign = steal(from->foreign);
 	to->size = from->size;
 	to->mtime = from->mtime;
 	to->mtime_nsec = from->mtime_nsec;
@@ -214,13 +219,15 @@ static int copy_inode(struct node *to, const struct node *from)
 	struct node copy = { 0 };
 	int err = erofs_xattr_copy(&copy, from);
 
+	if (!err)
+		err = erofs_foreign_copy(&copy, from);
 	if (!err && from->target) {
 		copy.target = strdup(from->target);
 		err = copy.target ? 0 : -ENOMEM;
 	}
 	if (err) {
 		erofs_xattr_drop(&copy, NULL);
-		free(copy.xattrs);
+		erofs_foreign_free(&copy);
 		return err;
 	}
 	copy.size = from->size;
@@ -309,10 +316,11 @@ void erofs_tree_drop(struct node *dir, bool (*is_dropped)(const struct node *chi
 	dir->nchildren = n;
 }
 
+/* What has no mode was named, and then taken away. */
 static bool is_excluded(const struct node *child, void *priv)
 {
 	(void)priv;
-	return child->excluded;
+	return child->excluded || !child->mode;
 }
 
 /* The first name takes the inode, the others link to it. */
@@ -343,6 +351,11 @@ static int compare_arrival(const void *va, const void *vb)
 	return a->ino < b->ino ? -1 : a->ino > b->ino;
 }
 
+static bool is_own_file(const struct node *node)
+{
+	return !S_ISDIR(node->mode) && !node->link && !node->foreign;
+}
+
 /* The order in which inodes and contents are put, where it is not that of the tree. */
 static int list_files(struct writer *w)
 {
@@ -356,7 +369,7 @@ static int list_files(struct writer *w)
 		return -ENOMEM;
 	for (i = 0; i < w->ndirs; i++)
 		for (k = 0; k < w->dirs[i]->nchildren; k++)
-			if (!S_ISDIR(w->dirs[i]->children[k]->mode) && !w->dirs[i]->children[k]->link)
+			if (is_own_file(w->dirs[i]->children[k]))
 				w->files[w->nfiles++] = w->dirs[i]->children[k];
 	if (w->nfiles)
 		qsort(w->files, w->nfiles, sizeof(*w->files), compare_arrival);

@@ -29,6 +29,10 @@ void erofs_tree_fini(struct tree *t);
  * (all three reported); -ENOMEM.
  */
 int erofs_tree_find(struct tree *t, const char *path, bool make, struct node **ret);
+/* The child of a folder; made if it is missing, with mode 0. 0, -ENOMEM. */
+int erofs_tree_child(struct tree *t, struct node *dir, const char *name, size_t len, struct node **ret);
+/* The folder loses what came before this arrival (see node->ino), with all below it. 0, -ENOMEM. */
+int erofs_tree_bury(struct tree *t, struct node *dir, uint32_t arrival);
 /* The node becomes something of this type, whatever it was. A folder that stays one keeps what is in it. */
 int erofs_tree_reset(struct tree *t, struct node *node, uint32_t mode);
 /* @node becomes another name of what @target is; a copy if links are not wanted. 0, -ENOMEM. */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "write/android.h"
+#include "write/foreign.h"
 
 bool erofs_write_is_cancelled(const struct writer *w)
 {
@@ -37,6 +38,10 @@ static int take_options(struct writer *w)
 	const struct erofs_write_options *o = w->o;
 	uint32_t blksz = o->block_size ? o->block_size : 4096;
 
+	/* contents lie at any multiple of 512 in an archive */
+	if (o->source_type == EROFS_WRITE_TAR_INDEX)
+		blksz = 512;
+
 	if (blksz & (blksz - 1) || blksz < 1u << DISK_MIN_BLKBITS || blksz > 1u << DISK_MAX_BLKBITS)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
 	if (o->label && strlen(o->label) > 15)
@@ -47,11 +52,24 @@ static int take_options(struct writer *w)
 	return choose_uuid(w);
 }
 
+/* Known before the source is read, which the block size is not if images are merged. */
+static unsigned int count_devices(const struct erofs_write_options *o)
+{
+	unsigned int n = 0;
+
+	while (o->source_type == EROFS_WRITE_IMAGES && o->sources[n])
+		n++;
+	return o->source_type == EROFS_WRITE_TAR_INDEX ? 1 : n;
+}
+
 /* Blocks up to the superblock's are taken; what it leaves of the last is the first gap. */
 static int begin_space(struct writer *w)
 {
 	uint64_t end = DISK_SUPER_OFFSET + DISK_SUPER_BASE;
 	int err = erofs_space_init(&w->space, w->blkbits);
+
+	w->super_end = end;
+	end += erofs_device_room(end, count_devices(w->o));
 
 	if (err)
 		return err;
@@ -81,10 +99,22 @@ static int put_files(struct writer *w, const struct node *dir)
 
 		if (erofs_write_is_cancelled(w))
 			return -ECANCELED;
-		if (!S_ISDIR(child->mode) && !child->link)
+		if (!S_ISDIR(child->mode) && !child->link && !child->foreign)
 			err = erofs_file_put(w, child);
 	}
 	return err;
+}
+
+/* Before all others: those may be put by workers, and places must not depend on when they come. */
+static int put_foreign(struct writer *w, const struct node *dir)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < dir->nchildren; i++)
+		if (dir->children[i]->foreign)
+			err = erofs_foreign_put(w, dir->children[i]);
+	return !err && erofs_write_is_cancelled(w) ? -ECANCELED : err;
 }
 
 static int put_all(struct writer *w)
@@ -94,6 +124,8 @@ static int put_all(struct writer *w)
 
 	if (!err)
 		err = erofs_file_room(w);
+	for (i = 0; !err && w->ndevices && i < w->ndirs; i++)
+		err = put_foreign(w, w->dirs[i]);
 	for (i = 0; !err && i < w->nfiles; i++)
 		err = erofs_write_is_cancelled(w) ? -ECANCELED : erofs_file_put(w, w->files[i]);
 	for (i = 0; !err && !w->files && i < w->ndirs; i++)
@@ -113,19 +145,28 @@ static int put_all(struct writer *w)
 	return err ? err : erofs_output_commit(w);
 }
 
+static int read_source(struct writer *w)
+{
+	switch (w->o->source_type) {
+	case EROFS_WRITE_TAR:
+	case EROFS_WRITE_TAR_INDEX: return erofs_input_tar(w, w->o->source, &w->feed);
+	case EROFS_WRITE_IMAGES: return erofs_input_images(w, &w->feed);
+	default: return erofs_input_dir(w, w->o->source, &w->feed);
+	}
+}
+
 static int run(struct writer *w)
 {
 	int err = take_options(w);
 
 	if (!err)
 		err = erofs_exclude_new(w->o, w->diag, &w->exclude);
-	if (!err)
-		err = begin_space(w);
 	if (err)
 		return err;
 	note_output(w);
-	err = w->o->source_type == EROFS_WRITE_TAR ? erofs_input_tar(w, w->o->source, &w->feed) :
-						     erofs_input_dir(w, w->o->source, &w->feed);
+	err = read_source(w);
+	if (!err)
+		err = begin_space(w);
 	if (!err)
 		err = erofs_android_apply(w);
 	if (!err)
@@ -144,6 +185,7 @@ static void clean_up(struct writer *w)
 	erofs_exclude_free(w->exclude);
 	free(w->dirs);
 	free(w->files);
+	free(w->devices);
 	free(w->scratch);
 }
 

@@ -55,6 +55,7 @@ struct node {
 	bool apart;			/* an inode of several names, see tree_priv.h */
 	uint64_t block;			/* directories: first full block */
 	uint64_t key;			/* for the source's own use */
+	struct foreign *foreign;	/* regular files: contents lie on extra devices, see foreign.h */
 	struct node *peer;		/* of its hash class in the table of names */
 };
 
@@ -217,6 +218,9 @@ int erofs_plan(struct writer *w);
 /* input_dir.c */
 int erofs_input_dir(struct writer *w, const char *path, struct feed *ret);
 
+/* input_images.c */
+int erofs_input_images(struct writer *w, struct feed *ret);
+
 /* input_tar.c */
 int erofs_input_tar(struct writer *w, const char *path, struct feed *ret);
 
@@ -242,6 +246,9 @@ struct writer {
 	uint32_t ninodes;
 	uint8_t uuid[16];
 	uint8_t *scratch;			/* of the owner */
+	uint64_t super_end;			/* C  bytes; the device table follows */
+	struct device *devices;
+	unsigned int ndevices;
 	dev_t out_dev;				/* the output as it was before, or is */
 	ino_t out_ino;
 	bool has_out_ino;

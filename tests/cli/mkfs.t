@@ -97,7 +97,7 @@ def _():
 
 ABSENT = ['-zlz4', '-C65536', '-m4096', '--MZ', '--zD', '--clean=data', '--incremental=data', '--gzinfo',
           '--vmdk-desc=x', '--s3=x', '--oci', '--dsunit=1', '--fsalignblks=1', '--zfeature-bits=1',
-          '--async-queue-limit=1', '--tar=i', '--tar=headerball',
+          '--async-queue-limit=1', '--tar=headerball',
           '--chunksize=4096', '--blobdev=x', '--compress-hints=x',
           '--workers=1', '--xattr-prefix=x', '--offset=4096', '--xattr-inode-digest=x',
           '--root-xattr-isize=9', '--max-extent-bytes=9', '--ungzip', '--unxz', '-E48bit', '-Ededupe',
