@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 		    !erofs_cli_engine_new(&cli, &engine, 1, diag, &eng)) {
 			erofs_cli_catch_signals(eng);
 			/* a signal has to be seen while nothing comes through a pipe */
-			if (o.write.source_type == EROFS_WRITE_TAR || o.write.source_type == EROFS_WRITE_TAR_INDEX)
+			if (o.write.source && !strcmp(o.write.source, "-"))
 				erofs_cli_interrupt_writes();
 			status = build(&cli, &o, eng, diag);
 			erofs_cli_catch_signals(NULL);

@@ -12,7 +12,7 @@
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_BLOCK, OPT_UUID, OPT_LABEL, OPT_TIME, OPT_ALL_TIME, OPT_MKFS_TIME,
 	OPT_EXTENDED, OPT_TOLERANCE, OPT_ALL_ROOT, OPT_UID, OPT_GID, OPT_UID_OFFSET, OPT_GID_OFFSET,
-	OPT_PATH, OPT_REGEX, OPT_TAR, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG,
+	OPT_PATH, OPT_REGEX, OPT_TAR, OPT_UNPACK, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG,
 	OPT_PRODUCT, OPT_BLOCK_LIST, OPT_DEREFERENCE, OPT_IGNORE_MTIME,
 	OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
 	OPT_LEVEL, OPT_VERBOSE, OPT_ABSENT,
@@ -38,8 +38,10 @@ static const struct cli_option table[] = {
 	{ OPT_GID_OFFSET, "gid-offset", 0, "#", "added to groups" },
 	{ OPT_PATH, "exclude-path", 0, "X", "leave out this path" },
 	{ OPT_REGEX, "exclude-regex", 0, "X", "leave out paths that match" },
-	{ OPT_TAR, "tar", 0, "[f|i]",
-	  "--tar=f: SOURCE is a tar archive; i: an index without contents; none or -: stdin" },
+	{ OPT_TAR, "tar", 0, "[X]",
+	  "--tar=f: SOURCE is a tar archive; i: an index of it; headerball; none or -: stdin" },
+	{ OPT_UNPACK, "ungzip", 0, "[X]", "nothing: compressed archives are recognised; =X is not implemented" },
+	{ OPT_UNPACK, "unxz", 0, "[X]", NULL },
 	{ OPT_SORT, "sort", 0, "X", "contents of an archive in order of path (default) or none: as they come" },
 	{ OPT_AUFS, "aufs", 0, "", "names of aufs that hide lower layers become marks of overlayfs" },
 	{ OPT_STRIP, "ovlfs-strip", 0, "[0|1]", "leave out marks of overlayfs" },
@@ -77,8 +79,6 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "MZ", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "clean", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "incremental", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "ungzip", 0, "[X]", "not implemented" },
-	{ OPT_ABSENT, "unxz", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "gzinfo", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "vmdk-desc", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "async-queue-limit", 0, "#", "not implemented" },
@@ -196,20 +196,33 @@ static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
 
 static int take_tar(const struct cli_parse *p, struct erofs_write_options *w)
 {
-	if (p->arg && !strcmp(p->arg, "headerball")) {
-		erofs_cli_usage(p->cli, 1, "--tar=%s is not implemented", p->arg);
-		return -EINVAL;
-	}
-	if (p->arg && strcmp(p->arg, "f") && strcmp(p->arg, "i"))
-		return erofs_cli_bad_value(p, "f or i");
-	w->source_type = p->arg && *p->arg == 'i' ? EROFS_WRITE_TAR_INDEX : EROFS_WRITE_TAR;
+	if (!p->arg || !strcmp(p->arg, "f"))
+		w->source_type = EROFS_WRITE_TAR;
+	else if (!strcmp(p->arg, "i"))
+		w->source_type = EROFS_WRITE_TAR_INDEX;
+	else if (!strcmp(p->arg, "headerball"))
+		w->source_type = EROFS_WRITE_TAR_HEADERS;
+	else
+		return erofs_cli_bad_value(p, "f, i or headerball");
 	return 1;
+}
+
+/* How an archive is compressed is seen by itself. */
+static int take_unpack(const struct cli_parse *p)
+{
+	char name[32];
+
+	if (!p->arg)
+		return 1;
+	erofs_cli_usage(p->cli, 1, "%s=%s is not implemented", erofs_cli_option_name(p->opt, name), p->arg);
+	return -EINVAL;
 }
 
 static int take_layers(const struct cli_parse *p, struct erofs_write_options *w)
 {
 	switch (p->opt->id) {
 	case OPT_TAR: return take_tar(p, w);
+	case OPT_UNPACK: return take_unpack(p);
 	case OPT_AUFS: w->aufs = 1; return 1;
 	case OPT_STRIP:
 		if (p->arg && strcmp(p->arg, "0") && strcmp(p->arg, "1"))

@@ -18,6 +18,7 @@ enum erofs_write_source {
 	EROFS_WRITE_TAR,		/* also compressed; source "-" is standard input */
 	EROFS_WRITE_TAR_INDEX,		/* the same without contents: the archive, unpacked, is the image's device,
 					   or is appended to it; blocks of 512 bytes */
+	EROFS_WRITE_TAR_HEADERS,	/* headers without contents, not compressed: all files are holes */
 	EROFS_WRITE_IMAGES,		/* later sources cover earlier ones; each is a device of the image */
 };
 

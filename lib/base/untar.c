@@ -57,6 +57,9 @@ struct untar {
 	uint64_t start;			/* position of the descriptor when reading began */
 	uint64_t zeros;			/* at the end of what was read so far */
 	bool is_open, seeks;
+	bool no_data;			/* contents are missing in the stream */
+	uint64_t given;			/* no_data: bytes given so far */
+	size_t at, len;			/* no_data: of buf, what is not given yet */
 	bool is_at_end;			/* nothing more can be read */
 	struct untar_xattr *xattrs;
 	size_t nxattrs, xattrs_room;
@@ -107,24 +110,46 @@ static ssize_t read_some(struct untar *t)
 	return n;
 }
 
-static void count_zeros(struct untar *t, size_t len)
+static void count_zeros(struct untar *t, const uint8_t *buf, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len && n < 512 && !t->buf[len - 1 - n])
+	while (n < len && n < 512 && !buf[len - 1 - n])
 		n++;
 	t->zeros = n == len ? t->zeros + n : n;
+}
+
+/* One block at a time: what is read ahead could not be taken back when contents are to be passed over. */
+static ssize_t give_block(struct untar *t, const void **ret_buf)
+{
+	size_t n = 512 - t->given % 512;
+
+	if (t->at == t->len) {
+		ssize_t got = read_some(t);
+
+		if (got <= 0)
+			return got;
+		t->at = 0;
+		t->len = (size_t)got;
+	}
+	if (n > t->len - t->at)
+		n = t->len - t->at;
+	*ret_buf = t->buf + t->at;
+	t->at += n;
+	t->given += n;
+	return (ssize_t)n;
 }
 
 static la_ssize_t give(struct archive *a, void *priv, const void **ret_buf)
 {
 	struct untar *t = priv;
-	ssize_t n = read_some(t);
+	ssize_t n = t->no_data ? give_block(t, ret_buf) : read_some(t);
 
 	(void)a;
-	*ret_buf = t->buf;
+	if (!t->no_data)
+		*ret_buf = t->buf;
 	if (n > 0)
-		count_zeros(t, (size_t)n);
+		count_zeros(t, *ret_buf, (size_t)n);
 	t->is_at_end = !n;
 	return n;
 }
@@ -136,6 +161,8 @@ static la_int64_t skip(struct archive *a, void *priv, la_int64_t len)
 	off_t at, end;
 
 	(void)a;
+	if (t->no_data)
+		return len;
 	if (!t->seeks)
 		return 0;
 	at = lseek(t->fd, 0, SEEK_CUR);
@@ -171,7 +198,7 @@ static int fail(struct untar *t)
 	return t->api.archive_errno(t->a) == ENOMEM ? -ENOMEM : -EBADMSG;
 }
 
-int erofs_untar_open(int fd, untar_stop_fn stop, void *priv, struct untar **ret)
+int erofs_untar_open(int fd, bool no_data, untar_stop_fn stop, void *priv, struct untar **ret)
 {
 	struct untar *t = calloc(1, sizeof(*t));
 	off_t start = lseek(fd, 0, SEEK_CUR);
@@ -184,6 +211,7 @@ int erofs_untar_open(int fd, untar_stop_fn stop, void *priv, struct untar **ret)
 		return -EOPNOTSUPP;
 	}
 	t->fd = fd;
+	t->no_data = no_data;
 	t->stop = stop;
 	t->stop_priv = priv;
 	t->seeks = start >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
@@ -439,9 +467,10 @@ bool erofs_untar_is_there(void)
 	return false;
 }
 
-int erofs_untar_open(int fd, untar_stop_fn stop, void *priv, struct untar **ret)
+int erofs_untar_open(int fd, bool no_data, untar_stop_fn stop, void *priv, struct untar **ret)
 {
 	(void)fd;
+	(void)no_data;
 	(void)stop;
 	(void)priv;
 	(void)ret;

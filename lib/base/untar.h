@@ -45,10 +45,11 @@ bool erofs_untar_is_there(void);
 /**
  * erofs_untar_open() - read from a descriptor's position on
  * @fd:   borrowed; anything that can be read
+ * @no_data: the stream has headers alone, each behind the one before, and is not compressed
  * @stop: asked between reads, and when a signal interrupted one
  * Return: 0, -EOPNOTSUPP no libarchive, -ENOMEM.
  */
-int erofs_untar_open(int fd, untar_stop_fn stop, void *priv, struct untar **ret);
+int erofs_untar_open(int fd, bool no_data, untar_stop_fn stop, void *priv, struct untar **ret);
 void erofs_untar_free(struct untar *t);
 
 /*

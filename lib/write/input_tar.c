@@ -25,6 +25,7 @@ struct input {
 	int fd, temp;
 	bool owned;			/* close fd */
 	bool is_index;			/* contents stay where they are, on a device */
+	bool no_data;			/* there are none: all files are holes */
 	uint64_t temp_end;
 };
 
@@ -173,6 +174,10 @@ static int take_contents(struct input *in, struct node *node, const struct untar
 
 	if (in->is_index)
 		return index_contents(in, node, e, path);
+	if (in->no_data) {
+		node->size = e->size;
+		return erofs_foreign_init(node);
+	}
 	if (!add_ok(in->temp_end, e->size, &end) || end > INT64_MAX)
 		return erofs_diag_fail_path(in->w->diag, -EFBIG, path, "cannot be stored");
 	node->size = e->size;
@@ -323,7 +328,7 @@ static int open_archive(struct input *in, const char *path)
 		if (isatty(in->fd))
 			return erofs_diag_fail(diag, -EINVAL, AT_NOWHERE, "no tar archive comes from a terminal");
 	}
-	err = erofs_untar_open(in->fd, is_cancelled, in->w, &in->untar);
+	err = erofs_untar_open(in->fd, in->no_data, is_cancelled, in->w, &in->untar);
 	if (err == -EOPNOTSUPP)
 		erofs_diag_fail(diag, err, AT_NOWHERE, "tar archives need libarchive, which is not there");
 	return err;
@@ -338,6 +343,7 @@ int erofs_input_tar(struct writer *w, const char *path, struct feed *ret)
 		return -ENOMEM;
 	in->w = w;
 	in->fd = in->temp = -1;
+	in->no_data = w->o->source_type == EROFS_WRITE_TAR_HEADERS;
 	in->is_index = w->o->source_type == EROFS_WRITE_TAR_INDEX;
 	*ret = (struct feed){ .ops = &ops, .priv = in };
 	err = erofs_tree_init(&in->tree, w);

@@ -11,7 +11,7 @@
 
 static void fill_super(const struct writer *w, struct disk_super *sb)
 {
-	uint32_t compat = EROFS_COMPAT_MTIME;
+	uint32_t compat = EROFS_COMPAT_MTIME, incompat = 0;
 
 	if (!w->o->no_checksum)
 		compat |= EROFS_COMPAT_SB_CHKSUM;
@@ -25,8 +25,10 @@ static void fill_super(const struct writer *w, struct disk_super *sb)
 	sb->epoch = le64_of((uint64_t)w->build_time);
 	sb->blocks_lo = le32_of((uint32_t)w->space.next);
 	memcpy(sb->uuid, w->uuid, sizeof(sb->uuid));
+	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX)
+		incompat |= EROFS_INCOMPAT_CHUNKED_FILE;
+	sb->feature_incompat = le32_of(incompat | (w->ndevices ? EROFS_INCOMPAT_DEVICE_TABLE : 0));
 	if (w->ndevices) {
-		sb->feature_incompat = le32_of(EROFS_INCOMPAT_DEVICE_TABLE | EROFS_INCOMPAT_CHUNKED_FILE);
 		sb->extra_devices = le16_of((uint16_t)w->ndevices);
 		sb->devt_slotoff = le16_of((uint16_t)(round_up_u64(w->super_end, sizeof(struct disk_device)) /
 						      sizeof(struct disk_device)));

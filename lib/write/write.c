@@ -124,7 +124,7 @@ static int put_all(struct writer *w)
 
 	if (!err)
 		err = erofs_file_room(w);
-	for (i = 0; !err && w->ndevices && i < w->ndirs; i++)
+	for (i = 0; !err && w->o->source_type >= EROFS_WRITE_TAR_INDEX && i < w->ndirs; i++)
 		err = put_foreign(w, w->dirs[i]);
 	for (i = 0; !err && i < w->nfiles; i++)
 		err = erofs_write_is_cancelled(w) ? -ECANCELED : erofs_file_put(w, w->files[i]);
@@ -149,6 +149,7 @@ static int read_source(struct writer *w)
 {
 	switch (w->o->source_type) {
 	case EROFS_WRITE_TAR:
+	case EROFS_WRITE_TAR_HEADERS:
 	case EROFS_WRITE_TAR_INDEX: return erofs_input_tar(w, w->o->source, &w->feed);
 	case EROFS_WRITE_IMAGES: return erofs_input_images(w, &w->feed);
 	default: return erofs_input_dir(w, w->o->source, &w->feed);

@@ -203,7 +203,6 @@ def _():
         expect(make(*words, fresh('img'), source), 1, "Try 'mkfs")
     expect(make('--tar', fresh('img'), source, source), 1, 'unexpected argument')
     expect(make('--tar'), 1, 'missing argument: FILE')
-    expect(make('--tar=headerball', fresh('img'), source), 1, 'not implemented')
 
 
 @test('no archive comes from a terminal')
@@ -474,6 +473,38 @@ def _():
     expect(make(*FIXED, '--aufs', '--ovlfs-strip=1', image, top), 0, silent=True)
     is_(sorted(members(sound(image))), ['.', 'd', 'd/x'])
     is_(xattrs(image, 'd'), {})
+
+
+@test('--tar=headerball: headers alone; all files are holes of their size')
+def _():
+    out = io.BytesIO()
+    for name, kind, size, more in (('a', 'f', 700, {}), ('d', 'd', 0, {}), ('d/' + 'n' * 200, 'f', 3 << 30, {}), ('l', 'h', 0, {}),
+                                   ('x', 'f', 10000, {'SCHILY.xattr.trusted.overlay.metacopy': 'm'}), ('empty', 'f', 0, {})):
+        info = tarfile.TarInfo(name)
+        info.type, info.size, info.pax_headers, info.linkname = TYPES[kind], size, more, 'a' if kind == 'h' else ''
+        out.write(info.tobuf(tarfile.PAX_FORMAT))
+    data = out.getvalue() + bytes(1024)
+    images = [fresh('img'), fresh('img')]
+    expect(make(*FIXED, '--tar=headerball', images[0], save(data)), 0, silent=True)
+    with open(save(data), 'rb') as file:
+        reader = subprocess.Popen(['dd', 'bs=100', 'status=none'], stdin=file, stdout=subprocess.PIPE)
+        expect(make(*FIXED, '--tar=headerball', images[1], stdin=reader.stdout), 0, silent=True)
+        is_(reader.wait(), 0)
+    is_(bytes_of(images[0]) == bytes_of(images[1]), True)
+    image = sound(images[0])
+    text = expect(dump('--ls', '--recursive', '--long', image), 0).out.decode()
+    is_({line.split('/')[-1]: line.split()[2] for line in text.splitlines()},
+        {'a': '700', 'd': '239', 'n' * 200: str(3 << 30), 'l': '700', 'x': '10000', 'empty': '0'}, text)
+    is_(content(image, '/x'), bytes(10000))
+    check(os.path.getsize(image) <= 8192)
+
+
+@test('--ungzip, --unxz: said or not, compressed archives are read')
+def _():
+    data = archive(('f', 'x', b'y'))
+    packed = subprocess.run(['gzip', '-c'], input=data, capture_output=True, check=True).stdout
+    for words in (['--ungzip'], ['--unxz'], []):
+        is_(content(made(packed, *words), '/x'), b'y')
 
 
 # ---- damage ----
