@@ -56,9 +56,6 @@ struct erofs_image {
 int erofs_image_open(const char *path, uint64_t offset, bool spool, struct erofs_diag *diag,
 		     struct erofs_image **ret_img);
 
-/** erofs_image_temp() - make an unlinked file in TMPDIR, *ret_folder. Its descriptor, negative errno (reported) */
-int erofs_image_temp(struct erofs_diag *diag, const char **ret_folder);
-
 /** erofs_image_spool() - copy a pipe to an unlinked temporary file. Its descriptor, negative errno (reported) */
 int erofs_image_spool(int fd, struct erofs_diag *diag);
 

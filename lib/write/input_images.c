@@ -14,6 +14,7 @@
 #include <erofs/inode.h>
 
 #include "base/fdio.h"
+#include "base/temp.h"
 #include "image/image_priv.h"
 #include "write/foreign.h"
 #include "write/tree_priv.h"
@@ -32,7 +33,6 @@ struct input {
 	struct tree tree;
 	int temp;			/* contents that are copied */
 	uint64_t temp_end;
-	const char *folder;
 	uint8_t *buf;
 	/* the layer that is read */
 	struct erofs_image *img;
@@ -157,9 +157,10 @@ static int copy_contents(struct input *in, struct node *node, const struct erofs
 	int err;
 
 	if (in->temp < 0) {
-		in->temp = erofs_image_temp(in->w->diag, &in->folder);
+		in->temp = erofs_temp_file();
 		if (in->temp < 0)
-			return in->temp;
+			return erofs_diag_fail(in->w->diag, in->temp, AT_NOWHERE,
+					       "cannot make a temporary file in %s", erofs_temp_folder());
 	}
 	node->key = in->temp_end;
 	while (off < node->size) {
@@ -171,7 +172,7 @@ static int copy_contents(struct input *in, struct node *node, const struct erofs
 		err = erofs_fdio_pwrite(in->temp, in->buf, (size_t)n, node->key + off);
 		if (err)
 			return erofs_diag_fail(in->w->diag, err, AT_NOWHERE,
-					       "cannot write a temporary file in %s", in->folder);
+					       "cannot write a temporary file in %s", erofs_temp_folder());
 		off += (uint64_t)n;
 	}
 	in->temp_end += node->size;

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/fdio.h"
+#include "base/temp.h"
 #include "base/untar.h"
-#include "image/image_priv.h"
 #include "write/foreign.h"
 #include "write/tree_priv.h"
 
@@ -21,7 +21,7 @@ struct input {
 	struct writer *w;
 	struct untar *untar;
 	struct tree tree;
-	const char *name, *folder;	/* of the archive; of the temporary file */
+	const char *name;		/* of the archive */
 	int fd, temp;
 	bool owned;			/* close fd */
 	bool is_index;			/* contents stay where they are, on a device */
@@ -91,14 +91,15 @@ static int spill(struct input *in, const struct node *node, const struct untar_p
 	int err;
 
 	if (in->temp < 0) {
-		in->temp = erofs_image_temp(in->w->diag, &in->folder);
+		in->temp = erofs_temp_file();
 		if (in->temp < 0)
-			return in->temp;
+			return erofs_diag_fail(in->w->diag, in->temp, AT_NOWHERE,
+					       "cannot make a temporary file in %s", erofs_temp_folder());
 	}
 	err = range_ok(p->off, p->len, node->size) ? erofs_fdio_pwrite(in->temp, p->buf, p->len, off) : -EFBIG;
 	if (err)
 		return erofs_diag_fail(in->w->diag, err, AT_NOWHERE, "cannot write a temporary file in %s",
-				       in->folder);
+				       erofs_temp_folder());
 	return 0;
 }
 
@@ -188,7 +189,7 @@ static int take_contents(struct input *in, struct node *node, const struct untar
 		/* all of it a hole, or one at the end: the file has to reach there */
 		if (in->temp >= 0 && ftruncate(in->temp, (off_t)end))
 			r = erofs_diag_fail(in->w->diag, -errno, AT_NOWHERE,
-					    "cannot write a temporary file in %s", in->folder);
+					    "cannot write a temporary file in %s", erofs_temp_folder());
 	}
 	return r < 0 ? r : 0;
 }
