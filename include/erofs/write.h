@@ -49,8 +49,6 @@ struct erofs_write_options {
 	int no_inline_data;		/* data of regular files in whole blocks only */
 	int no_checksum;		/* of the superblock */
 	int no_xattr_filter;		/* no hints for the kernel which attributes an inode cannot have */
-	int hard_dereference;		/* each name gets an inode of its own */
-	int fsync;			/* flush before the image gets its name */
 	enum erofs_write_source source_type;
 	enum erofs_write_sort sort;
 	int aufs;			/* names of aufs that hide lower layers become overlayfs's marks */
@@ -60,6 +58,8 @@ struct erofs_write_options {
 	const char *fs_config_file;	/* owners, modes, capabilities of all files; NULL: the source's */
 	const char *file_contexts;	/* labels; NULL: the source's */
 	const char *block_list_file;	/* is written: blocks of regular files; NULL: none */
+	int hard_dereference;		/* each name gets an inode of its own */
+	int fsync;			/* flush before the image gets its name */
 };
 
 struct erofs_write_result {

@@ -384,14 +384,10 @@ static int open_layer(struct input *in, const char *path, struct erofs_super_inf
 	if (err)
 		return err;
 	erofs_image_super(in->img, info);
-	if (!in->dev++) {
-		w->blksz = info->block_size;
-		w->blkbits = (unsigned int)__builtin_ctz(w->blksz);
-	}
-	if (info->block_size != w->blksz || (w->o->block_size && w->o->block_size != info->block_size))
+	in->dev++;
+	if (info->block_size != w->blksz)
 		return erofs_diag_fail(w->diag, -EINVAL, AT_NOWHERE, "%s has blocks of %u bytes, which is not %u",
-				       path, (unsigned int)info->block_size,
-				       (unsigned int)(w->o->block_size ? w->o->block_size : w->blksz));
+				       path, (unsigned int)info->block_size, (unsigned int)w->blksz);
 	make_tag(info, tag);
 	return erofs_device_add(w, tag, in->img->flat ? info->total_blocks : info->blocks);
 }
@@ -411,6 +407,24 @@ static int read_layer(struct input *in, const char *path)
 		err = read_folder(in, in->queue[at].node, in->queue[at].nid);
 	end_layer(in);
 	return err;
+}
+
+int erofs_images_block_size(const struct writer *w, uint32_t *ret)
+{
+	struct erofs_super_info info;
+	struct erofs_image *img;
+	int err;
+
+	/* then the images have to fit it */
+	if (w->o->block_size)
+		return 0;
+	err = erofs_open(w->o->sources[0], NULL, w->diag, &img);
+	if (err)
+		return err;
+	erofs_image_super(img, &info);
+	erofs_close(img);
+	*ret = info.block_size;
+	return 0;
 }
 
 int erofs_input_images(struct writer *w, struct feed *ret)

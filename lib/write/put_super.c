@@ -11,7 +11,7 @@
 
 static void fill_super(const struct writer *w, struct disk_super *sb)
 {
-	uint32_t compat = EROFS_COMPAT_MTIME, incompat = 0;
+	uint32_t compat = EROFS_COMPAT_MTIME;
 
 	if (!w->o->no_checksum)
 		compat |= EROFS_COMPAT_SB_CHKSUM;
@@ -25,16 +25,24 @@ static void fill_super(const struct writer *w, struct disk_super *sb)
 	sb->epoch = le64_of((uint64_t)w->build_time);
 	sb->blocks_lo = le32_of((uint32_t)w->space.next);
 	memcpy(sb->uuid, w->uuid, sizeof(sb->uuid));
-	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX)
-		incompat |= EROFS_INCOMPAT_CHUNKED_FILE;
-	sb->feature_incompat = le32_of(incompat | (w->ndevices ? EROFS_INCOMPAT_DEVICE_TABLE : 0));
-	if (w->ndevices) {
-		sb->extra_devices = le16_of((uint16_t)w->ndevices);
-		sb->devt_slotoff = le16_of((uint16_t)(round_up_u64(w->super_end, sizeof(struct disk_device)) /
-						      sizeof(struct disk_device)));
-	}
 	if (w->o->label)
 		memcpy(sb->volume_name, w->o->label, strlen(w->o->label));
+}
+
+static void fill_devices(const struct writer *w, struct disk_super *sb)
+{
+	uint32_t incompat = le32_get(sb->feature_incompat);
+
+	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX)
+		incompat |= EROFS_INCOMPAT_CHUNKED_FILE;
+	if (w->ndevices)
+		incompat |= EROFS_INCOMPAT_DEVICE_TABLE;
+	sb->feature_incompat = le32_of(incompat);
+	if (!w->ndevices)
+		return;
+	sb->extra_devices = le16_of((uint16_t)w->ndevices);
+	sb->devt_slotoff = le16_of((uint16_t)(round_up_u64(w->super_end, sizeof(struct disk_device)) /
+					      sizeof(struct disk_device)));
 }
 
 /* Covers the rest of the first block, whatever lies there (format.md 2.2). */
@@ -59,6 +67,7 @@ int erofs_super_put(struct writer *w)
 	if (err)
 		return err;
 	fill_super(w, &sb);
+	fill_devices(w, &sb);
 	memcpy(buf, &sb, DISK_SUPER_BASE);
 	if (!w->o->no_checksum) {
 		sb.checksum = le32_of(erofs_crc32c(UINT32_MAX, buf, len));

@@ -37,10 +37,16 @@ static int take_options(struct writer *w)
 {
 	const struct erofs_write_options *o = w->o;
 	uint32_t blksz = o->block_size ? o->block_size : 4096;
+	int err;
 
 	/* contents lie at any multiple of 512 in an archive */
 	if (o->source_type == EROFS_WRITE_TAR_INDEX)
 		blksz = 512;
+	if (o->source_type == EROFS_WRITE_IMAGES) {
+		err = erofs_images_block_size(w, &blksz);
+		if (err)
+			return err;
+	}
 
 	if (blksz & (blksz - 1) || blksz < 1u << DISK_MIN_BLKBITS || blksz > 1u << DISK_MAX_BLKBITS)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
@@ -52,7 +58,7 @@ static int take_options(struct writer *w)
 	return choose_uuid(w);
 }
 
-/* Known before the source is read, which the block size is not if images are merged. */
+/* Known before the source is read. */
 static unsigned int count_devices(const struct erofs_write_options *o)
 {
 	unsigned int n = 0;
@@ -89,10 +95,24 @@ static void note_output(struct writer *w)
 	w->out_ino = st.st_ino;
 }
 
+static int put_in_order(struct writer *w)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < w->nfiles; i++)
+		err = erofs_write_is_cancelled(w) ? -ECANCELED : erofs_file_put(w, w->files[i]);
+	return err;
+}
+
+/* Where the order is not the tree's, all have their turn with the root. */
 static int put_files(struct writer *w, const struct node *dir)
 {
 	uint32_t i;
 	int err = 0;
+
+	if (w->files)
+		return dir->parent ? 0 : put_in_order(w);
 
 	for (i = 0; !err && i < dir->nchildren; i++) {
 		struct node *child = dir->children[i];
@@ -122,13 +142,12 @@ static int put_all(struct writer *w)
 	size_t i;
 	int err = erofs_plan(w);
 
-	if (!err)
-		err = erofs_file_room(w);
 	for (i = 0; !err && w->o->source_type >= EROFS_WRITE_TAR_INDEX && i < w->ndirs; i++)
 		err = put_foreign(w, w->dirs[i]);
-	for (i = 0; !err && i < w->nfiles; i++)
-		err = erofs_write_is_cancelled(w) ? -ECANCELED : erofs_file_put(w, w->files[i]);
-	for (i = 0; !err && !w->files && i < w->ndirs; i++)
+
+	if (!err)
+		err = erofs_file_room(w);
+	for (i = 0; !err && i < w->ndirs; i++)
 		err = put_files(w, w->dirs[i]);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = erofs_dir_put(w, w->dirs[i]);
@@ -162,12 +181,12 @@ static int run(struct writer *w)
 
 	if (!err)
 		err = erofs_exclude_new(w->o, w->diag, &w->exclude);
+	if (!err)
+		err = begin_space(w);
 	if (err)
 		return err;
 	note_output(w);
 	err = read_source(w);
-	if (!err)
-		err = begin_space(w);
 	if (!err)
 		err = erofs_android_apply(w);
 	if (!err)
@@ -183,10 +202,10 @@ static void clean_up(struct writer *w)
 		w->feed.ops->free(&w->feed);
 	erofs_xattr_fini(w);
 	erofs_space_fini(&w->space);
-	erofs_exclude_free(w->exclude);
-	free(w->dirs);
 	free(w->files);
 	free(w->devices);
+	erofs_exclude_free(w->exclude);
+	free(w->dirs);
 	free(w->scratch);
 }
 

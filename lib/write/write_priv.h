@@ -220,6 +220,8 @@ int erofs_input_dir(struct writer *w, const char *path, struct feed *ret);
 
 /* input_images.c */
 int erofs_input_images(struct writer *w, struct feed *ret);
+/* That of the first image. 0, negative errno (reported). */
+int erofs_images_block_size(const struct writer *w, uint32_t *ret);
 
 /* input_tar.c */
 int erofs_input_tar(struct writer *w, const char *path, struct feed *ret);
@@ -233,6 +235,9 @@ struct writer {
 	unsigned int blkbits;			/* C */
 	uint32_t blksz;				/* C */
 	int64_t build_time;			/* C */
+	uint64_t super_end;			/* C  bytes; the device table follows */
+	struct device *devices;
+	unsigned int ndevices;
 	struct exclude *exclude;		/* C */
 	struct feed feed;
 	struct output out;
@@ -246,9 +251,6 @@ struct writer {
 	uint32_t ninodes;
 	uint8_t uuid[16];
 	uint8_t *scratch;			/* of the owner */
-	uint64_t super_end;			/* C  bytes; the device table follows */
-	struct device *devices;
-	unsigned int ndevices;
 	dev_t out_dev;				/* the output as it was before, or is */
 	ino_t out_ino;
 	bool has_out_ino;
