@@ -143,8 +143,11 @@ int erofs_foreign_put(struct writer *w, struct node *node)
 
 int erofs_device_add(struct writer *w, const char *tag, uint64_t blocks)
 {
-	struct device *grown = realloc(w->devices, (w->ndevices + 1) * sizeof(*grown));
+	struct device *grown;
 
+	if (w->ndevices == UINT16_MAX)
+		return erofs_diag_fail(w->diag, -E2BIG, AT_NOWHERE, "more than 65535 devices");
+	grown = realloc(w->devices, (w->ndevices + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	w->devices = grown;

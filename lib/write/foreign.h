@@ -35,7 +35,7 @@ void erofs_foreign_free(struct node *node);
 /* Write the inode. 0, negative errno (reported). */
 int erofs_foreign_put(struct writer *w, struct node *node);
 
-/* Another device. 0, -ENOMEM. */
+/* Another device. 0, -E2BIG (reported), -ENOMEM. */
 int erofs_device_add(struct writer *w, const char *tag, uint64_t blocks);
 /* Bytes that the table of so many devices takes from the end of the superblock on, with what lies between. */
 uint64_t erofs_device_room(uint64_t super_end, unsigned int count);

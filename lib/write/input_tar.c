@@ -151,7 +151,6 @@ static int index_contents(struct input *in, struct node *node, const struct unta
 
 	if (err)
 		return err;
-	node->size = e->size;
 	while ((r = erofs_untar_data(in->untar, &p)) > 0) {
 		uint64_t len = e->is_sparse ? p.len : e->size;
 
@@ -173,15 +172,13 @@ static int take_contents(struct input *in, struct node *node, const struct untar
 	uint64_t end;
 	int r;
 
-	if (in->is_index)
-		return index_contents(in, node, e, path);
-	if (in->no_data) {
-		node->size = e->size;
-		return erofs_foreign_init(node);
-	}
 	if (!add_ok(in->temp_end, e->size, &end) || end > INT64_MAX)
 		return erofs_diag_fail_path(in->w->diag, -EFBIG, path, "cannot be stored");
 	node->size = e->size;
+	if (in->is_index)
+		return index_contents(in, node, e, path);
+	if (in->no_data)
+		return erofs_foreign_init(node);
 	node->key = in->temp_end;
 	r = copy_contents(in, node, e, path);
 	if (!r) {
@@ -204,8 +201,11 @@ static int fail_entry(struct input *in, const char *path, int err, const char *w
 static int take_link(struct input *in, struct node *node, const struct untar_entry *e)
 {
 	struct node *target;
-	int err = erofs_tree_find(&in->tree, e->hardlink, false, &target);
+	int err;
 
+	if (!node->parent)
+		return fail_entry(in, e->path, -EINVAL, "stands for the root, and is no folder");
+	err = erofs_tree_find(&in->tree, e->hardlink, false, &target);
 	if (err == -ENOENT || (!err && S_ISDIR(target->mode)))
 		return erofs_diag_fail_path(in->w->diag, -ENOENT, e->path, "is a link to %s, which is %s",
 					    e->hardlink, err ? "not there" : "a folder");
