@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* mkfs.erofs: make an EROFS image of a directory. */
+/* mkfs.erofs: make an EROFS image of a directory or an archive. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,6 +66,9 @@ int main(int argc, char **argv)
 		if (!erofs_diag_new(erofs_cli_finding, &cli, &diag) &&
 		    !erofs_cli_engine_new(&cli, &engine, 1, diag, &eng)) {
 			erofs_cli_catch_signals(eng);
+			/* a signal has to be seen while nothing comes through a pipe */
+			if (o.write.source && !strcmp(o.write.source, "-"))
+				erofs_cli_interrupt_writes();
 			status = build(&cli, &o, eng, diag);
 			erofs_cli_catch_signals(NULL);
 		}

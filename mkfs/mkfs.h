@@ -12,6 +12,8 @@ struct mkfs_options {
 	struct cli_list paths, regexes;
 	uint32_t uid, gid;
 	bool help, help_all, version, quiet;
+	bool product_out;
+	struct cli_list sources;
 };
 
 /* 0, or 1 after a usage error. The lists are freed by mkfs_free_options(). */

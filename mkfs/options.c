@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "mkfs.h"
 
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_BLOCK, OPT_UUID, OPT_LABEL, OPT_TIME, OPT_ALL_TIME, OPT_MKFS_TIME,
 	OPT_EXTENDED, OPT_TOLERANCE, OPT_ALL_ROOT, OPT_UID, OPT_GID, OPT_UID_OFFSET, OPT_GID_OFFSET,
+	OPT_TAR, OPT_UNPACK, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG, OPT_PRODUCT,
+	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
 	OPT_LEVEL, OPT_VERBOSE, OPT_ABSENT,
 };
@@ -37,6 +40,18 @@ static const struct cli_option table[] = {
 	{ OPT_GID_OFFSET, "gid-offset", 0, "#", "added to groups" },
 	{ OPT_PATH, "exclude-path", 0, "X", "leave out this path" },
 	{ OPT_REGEX, "exclude-regex", 0, "X", "leave out paths that match" },
+	{ OPT_TAR, "tar", 0, "[X]",
+	  "--tar=f: SOURCE is a tar archive; i: an index of it; headerball; none or -: stdin" },
+	{ OPT_UNPACK, "ungzip", 0, "[X]", "nothing: compressed archives are recognised; =X is not implemented" },
+	{ OPT_UNPACK, "unxz", 0, "[X]", NULL },
+	{ OPT_SORT, "sort", 0, "X", "contents of an archive in order of path (default) or none: as they come" },
+	{ OPT_AUFS, "aufs", 0, "", "names of aufs that hide lower layers become marks of overlayfs" },
+	{ OPT_STRIP, "ovlfs-strip", 0, "[0|1]", "leave out marks of overlayfs" },
+	{ OPT_MOUNT, "mount-point", 0, "X", "where it will be mounted, for the following (default /)" },
+	{ OPT_CONFIG, "fs-config-file", 0, "X", "owners, modes and capabilities (Android)" },
+	{ OPT_CONTEXTS, "file-contexts", 0, "X", "labels of files (SELinux)" },
+	{ OPT_PRODUCT, "product-out", 0, "X", "nothing beside --fs-config-file (Android)" },
+	{ OPT_BLOCK_LIST, "block-list-file", 0, "X", "write which blocks each file has (Android)" },
 	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
@@ -50,18 +65,9 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "", 'z', "X", "not implemented" },
 	{ OPT_ABSENT, "", 'C', "#", "not implemented" },
 	{ OPT_ABSENT, "", 'm', "#", "not implemented" },
-	{ OPT_ABSENT, "tar", 0, "[X]", "not implemented" },
-	{ OPT_ABSENT, "aufs", 0, "", "not implemented" },
-	{ OPT_ABSENT, "ovlfs-strip", 0, "[X]", "not implemented" },
-	{ OPT_ABSENT, "sort", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "chunksize", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "blobdev", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "compress-hints", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "mount-point", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "file-contexts", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "fs-config-file", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "product-out", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "block-list-file", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "workers", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "xattr-prefix", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "offset", 0, "#", "not implemented" },
@@ -75,8 +81,6 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "MZ", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "clean", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "incremental", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "ungzip", 0, "[X]", "not implemented" },
-	{ OPT_ABSENT, "unxz", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "gzinfo", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "vmdk-desc", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "async-queue-limit", 0, "#", "not implemented" },
@@ -89,7 +93,8 @@ static const struct cli_option table[] = {
 
 int mkfs_print_help(const struct cli *cli, bool all)
 {
-	puts("Usage: mkfs.erofs [OPTIONS] FILE DIR\nMake an EROFS image of a directory, uncompressed.\n");
+	puts("Usage: mkfs.erofs [OPTIONS] FILE SOURCE...\n"
+	     "Make an EROFS image of a directory, a tar archive or other images, uncompressed.\n");
 	erofs_cli_print_options(table, all);
 	return erofs_cli_close_stdout(cli) ? 1 : 0;
 }
@@ -182,8 +187,57 @@ static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
 	case OPT_GID_OFFSET: return take_id(p, &w->gid_offset);
 	case OPT_PATH: return erofs_cli_append(&o->paths, p->arg);
 	case OPT_REGEX: return erofs_cli_append(&o->regexes, p->arg);
+	case OPT_MOUNT: w->mount_point = p->arg; return 1;
+	case OPT_CONTEXTS: w->file_contexts = p->arg; return 1;
+	case OPT_CONFIG: w->fs_config_file = p->arg; return 1;
+	case OPT_PRODUCT: o->product_out = true; return 1;
+	case OPT_BLOCK_LIST: w->block_list_file = p->arg; return 1;
 	case OPT_DEREFERENCE: w->hard_dereference = 1; return 1;
 	case OPT_FSYNC: w->fsync = 1; return 1;
+	default: return 0;
+	}
+}
+
+static int take_tar(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	if (!p->arg || !strcmp(p->arg, "f"))
+		w->source_type = EROFS_WRITE_TAR;
+	else if (!strcmp(p->arg, "i"))
+		w->source_type = EROFS_WRITE_TAR_INDEX;
+	else if (!strcmp(p->arg, "headerball"))
+		w->source_type = EROFS_WRITE_TAR_HEADERS;
+	else
+		return erofs_cli_bad_value(p, "f, i or headerball");
+	return 1;
+}
+
+/* How an archive is compressed is seen by itself. */
+static int take_unpack(const struct cli_parse *p)
+{
+	char name[32];
+
+	if (!p->arg)
+		return 1;
+	erofs_cli_usage(p->cli, 1, "%s=%s is not implemented", erofs_cli_option_name(p->opt, name), p->arg);
+	return -EINVAL;
+}
+
+static int take_layers(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	switch (p->opt->id) {
+	case OPT_TAR: return take_tar(p, w);
+	case OPT_UNPACK: return take_unpack(p);
+	case OPT_AUFS: w->aufs = 1; return 1;
+	case OPT_STRIP:
+		if (p->arg && strcmp(p->arg, "0") && strcmp(p->arg, "1"))
+			return erofs_cli_bad_value(p, "0 or 1");
+		w->ovlfs_strip = !p->arg || *p->arg == '1';
+		return 1;
+	case OPT_SORT:
+		if (strcmp(p->arg, "path") && strcmp(p->arg, "none"))
+			return erofs_cli_bad_value(p, "path or none");
+		w->sort = *p->arg == 'n' ? EROFS_WRITE_SORT_NONE : EROFS_WRITE_SORT_PATH;
+		return 1;
 	default: return 0;
 	}
 }
@@ -213,6 +267,8 @@ static int take_option(const struct cli_parse *p, struct mkfs_options *o, struct
 
 	if (!r)
 		r = take_owner(p, o);
+	if (!r)
+		r = take_layers(p, &o->write);
 	if (r)
 		return r;
 	switch (p->opt->id) {
@@ -252,19 +308,49 @@ static int settle_times(struct cli *cli, struct mkfs_options *o, const struct ti
 	return 0;
 }
 
+/* A folder, or images: SOURCE that is neither is told by whoever opens it. */
+static int take_sources(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
+{
+	struct erofs_write_options *w = &o->write;
+	int at = p->operand + 1, i;
+	struct stat st;
+
+	if (w->source_type != EROFS_WRITE_DIRECTORY) {
+		if (argc - at > 1)
+			return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 1]);
+		w->source = argc > at ? argv[at] : "-";
+		return 0;
+	}
+	w->source = argv[at];
+	for (i = at; i < argc; i++) {
+		bool is_image = !stat(argv[i], &st) && !S_ISDIR(st.st_mode);
+
+		if (!is_image && argc - at > 1)
+			return erofs_cli_usage(p->cli, 1, "unexpected argument: %s (several sources are images)",
+					       argv[i == at ? at + 1 : i]);
+		if (is_image && erofs_cli_append(&o->sources, argv[i]) < 0)
+			return 1;
+	}
+	w->sources = o->sources.words;
+	if (w->sources)
+		w->source_type = EROFS_WRITE_IMAGES;
+	return 0;
+}
+
 static int take_operands(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
 {
+	bool can_miss = o->write.source_type != EROFS_WRITE_DIRECTORY;
 	int at = p->operand;
 
-	if (argc - at < 2)
+	if (argc - at < 2 - (can_miss && argc > at))
 		return erofs_cli_usage(p->cli, 1, "missing argument: %s", argc == at ? "FILE" : "SOURCE");
-	if (argc - at > 2)
-		return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 2]);
 	if (o->write.label && strlen(o->write.label) > 15)
 		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
+	/* owners would come from a table of Android's that is not here */
+	if (o->product_out && !o->write.fs_config_file)
+		return erofs_cli_usage(p->cli, 1, "--product-out without --fs-config-file is not implemented");
 	o->write.output = argv[at];
-	o->write.source = argv[at + 1];
-	return 0;
+	return take_sources(argc, argv, p, o);
 }
 
 int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_options *ret)
@@ -297,6 +383,7 @@ void mkfs_free_options(struct mkfs_options *o)
 {
 	free(o->paths.words);
 	free(o->regexes.words);
+	free(o->sources.words);
 }
 
 #endif

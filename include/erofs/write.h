@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
-/* write: make an image of a directory tree, the same byte for byte on every run. */
+/* write: make an image of a directory tree or a tar archive, the same byte for byte on every run. */
 #ifndef EROFS_WRITE_H
 #define EROFS_WRITE_H
 
@@ -13,10 +13,25 @@ enum erofs_write_inodes {
 	EROFS_WRITE_INODES_EXTENDED,
 };
 
+enum erofs_write_source {
+	EROFS_WRITE_DIRECTORY,
+	EROFS_WRITE_TAR,		/* also compressed; source "-" is standard input */
+	EROFS_WRITE_TAR_INDEX,		/* the same without contents: the archive, unpacked, is the image's device,
+					   or is appended to it; blocks of 512 bytes */
+	EROFS_WRITE_TAR_HEADERS,	/* headers without contents, not compressed: all files are holes */
+	EROFS_WRITE_IMAGES,		/* later sources cover earlier ones; each is a device of the image */
+};
+
+enum erofs_write_sort {
+	EROFS_WRITE_SORT_PATH,		/* contents in the order of the tree */
+	EROFS_WRITE_SORT_NONE,		/* in that of the archive */
+};
+
 struct erofs_write_options {
 	size_t size;			/* sizeof(struct erofs_write_options) */
 	const char *output;		/* file, device, or /dev/fd/N */
-	const char *source;		/* directory */
+	const char *source;		/* directory, or what source_type says */
+	const char *const *sources;	/* EROFS_WRITE_IMAGES, ends with NULL; their block size is the image's */
 	uint32_t block_size;		/* 512 to 65536, 0: 4096 */
 	int has_uuid;			/* 0: random */
 	uint8_t uuid[16];
@@ -34,6 +49,15 @@ struct erofs_write_options {
 	int no_inline_data;		/* data of regular files in whole blocks only */
 	int no_checksum;		/* of the superblock */
 	int no_xattr_filter;		/* no hints for the kernel which attributes an inode cannot have */
+	enum erofs_write_source source_type;
+	enum erofs_write_sort sort;
+	int aufs;			/* names of aufs that hide lower layers become overlayfs's marks */
+	int ovlfs_strip;		/* overlayfs's marks are left out */
+	/* Android: lists of what is where on the device, by paths below the mount point */
+	const char *mount_point;	/* "/vendor", "vendor", NULL: "/" */
+	const char *fs_config_file;	/* owners, modes, capabilities of all files; NULL: the source's */
+	const char *file_contexts;	/* labels; NULL: the source's */
+	const char *block_list_file;	/* is written: blocks of regular files; NULL: none */
 	int hard_dereference;		/* each name gets an inode of its own */
 	int fsync;			/* flush before the image gets its name */
 };

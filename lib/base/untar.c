@@ -57,8 +57,10 @@ struct untar {
 	uint64_t start;			/* position of the descriptor when reading began */
 	uint64_t zeros;			/* at the end of what was read so far */
 	bool is_open, seeks;
+	bool no_data;			/* contents are missing in the stream */
+	uint64_t given;			/* no_data: bytes given so far */
+	size_t at, len;			/* no_data: of buf, what is not given yet */
 	bool is_at_end;			/* nothing more can be read */
-	bool is_first;			/* no piece of this entry was read yet */
 	struct untar_xattr *xattrs;
 	size_t nxattrs, xattrs_room;
 	uint8_t *acls[ACLS];
@@ -108,24 +110,46 @@ static ssize_t read_some(struct untar *t)
 	return n;
 }
 
-static void count_zeros(struct untar *t, size_t len)
+static void count_zeros(struct untar *t, const uint8_t *buf, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len && n < 512 && !t->buf[len - 1 - n])
+	while (n < len && n < 512 && !buf[len - 1 - n])
 		n++;
 	t->zeros = n == len ? t->zeros + n : n;
+}
+
+/* One block at a time: what is read ahead could not be taken back when contents are to be passed over. */
+static ssize_t give_block(struct untar *t, const void **ret_buf)
+{
+	size_t n = 512 - t->given % 512;
+
+	if (t->at == t->len) {
+		ssize_t got = read_some(t);
+
+		if (got <= 0)
+			return got;
+		t->at = 0;
+		t->len = (size_t)got;
+	}
+	if (n > t->len - t->at)
+		n = t->len - t->at;
+	*ret_buf = t->buf + t->at;
+	t->at += n;
+	t->given += n;
+	return (ssize_t)n;
 }
 
 static la_ssize_t give(struct archive *a, void *priv, const void **ret_buf)
 {
 	struct untar *t = priv;
-	ssize_t n = read_some(t);
+	ssize_t n = t->no_data ? give_block(t, ret_buf) : read_some(t);
 
 	(void)a;
-	*ret_buf = t->buf;
+	if (!t->no_data)
+		*ret_buf = t->buf;
 	if (n > 0)
-		count_zeros(t, (size_t)n);
+		count_zeros(t, *ret_buf, (size_t)n);
 	t->is_at_end = !n;
 	return n;
 }
@@ -137,6 +161,8 @@ static la_int64_t skip(struct archive *a, void *priv, la_int64_t len)
 	off_t at, end;
 
 	(void)a;
+	if (t->no_data)
+		return len;
 	if (!t->seeks)
 		return 0;
 	at = lseek(t->fd, 0, SEEK_CUR);
@@ -172,7 +198,7 @@ static int fail(struct untar *t)
 	return t->api.archive_errno(t->a) == ENOMEM ? -ENOMEM : -EBADMSG;
 }
 
-int erofs_untar_open(int fd, untar_stop_fn stop, void *priv, struct untar **ret)
+int erofs_untar_open(int fd, bool no_data, untar_stop_fn stop, void *priv, struct untar **ret)
 {
 	struct untar *t = calloc(1, sizeof(*t));
 	off_t start = lseek(fd, 0, SEEK_CUR);
@@ -185,6 +211,7 @@ int erofs_untar_open(int fd, untar_stop_fn stop, void *priv, struct untar **ret)
 		return -EOPNOTSUPP;
 	}
 	t->fd = fd;
+	t->no_data = no_data;
 	t->stop = stop;
 	t->stop_priv = priv;
 	t->seeks = start >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
@@ -379,19 +406,22 @@ int erofs_untar_next(struct untar *t, struct untar_entry *ret)
 	err = take_entry(t, &e);
 	if (err)
 		return err;
-	t->is_first = true;
 	*ret = e;
 	return 1;
 }
 
-/* The header was consumed when the first piece came, and the piece itself not yet. */
-static uint64_t place_of(struct untar *t)
+uint64_t erofs_untar_bytes(const struct untar *t)
 {
-	int64_t at = t->api.archive_filter_bytes(t->a, 0);
+	int64_t n = t->api.archive_filter_bytes(t->a, 0);
 
-	if (!t->seeks || at < 0 || t->api.archive_filter_code(t->a, 0) != ARCHIVE_FILTER_NONE)
+	return n < 0 ? 0 : (uint64_t)n;
+}
+
+static uint64_t place_of(const struct untar *t, uint64_t pos)
+{
+	if (!t->seeks || t->api.archive_filter_code(t->a, 0) != ARCHIVE_FILTER_NONE)
 		return UINT64_MAX;
-	return t->start + (uint64_t)at;
+	return t->start + pos;
 }
 
 int erofs_untar_data(struct untar *t, struct untar_piece *ret)
@@ -405,8 +435,9 @@ int erofs_untar_data(struct untar *t, struct untar_piece *ret)
 		return 0;
 	if ((r != ARCHIVE_OK && r != ARCHIVE_WARN) || off < 0)
 		return fail(t);
-	*ret = (struct untar_piece){ buf, len, (uint64_t)off, t->is_first ? place_of(t) : UINT64_MAX };
-	t->is_first = false;
+	/* what came before is consumed when a piece comes, and the piece itself not yet */
+	*ret = (struct untar_piece){ .buf = buf, .len = len, .off = (uint64_t)off, .pos = erofs_untar_bytes(t) };
+	ret->place = place_of(t, ret->pos);
 	return 1;
 }
 
@@ -423,57 +454,6 @@ bool erofs_untar_drain(struct untar *t)
 	while (!t->is_at_end && read_some(t) > 0)
 		;
 	return !missing;
-}
-
-#else
-
-struct untar {
-	int fd;
-};
-
-bool erofs_untar_is_there(void)
-{
-	return false;
-}
-
-int erofs_untar_open(int fd, untar_stop_fn stop, void *priv, struct untar **ret)
-{
-	(void)fd;
-	(void)stop;
-	(void)priv;
-	(void)ret;
-	return -EOPNOTSUPP;
-}
-
-void erofs_untar_free(struct untar *t)
-{
-	(void)t;
-}
-
-int erofs_untar_next(struct untar *t, struct untar_entry *ret)
-{
-	(void)t;
-	(void)ret;
-	return -EOPNOTSUPP;
-}
-
-const char *erofs_untar_error(const struct untar *t)
-{
-	(void)t;
-	return "";
-}
-
-int erofs_untar_data(struct untar *t, struct untar_piece *ret)
-{
-	(void)t;
-	(void)ret;
-	return -EOPNOTSUPP;
-}
-
-bool erofs_untar_drain(struct untar *t)
-{
-	(void)t;
-	return true;
 }
 
 #endif

@@ -45,10 +45,11 @@ bool erofs_untar_is_there(void);
 /**
  * erofs_untar_open() - read from a descriptor's position on
  * @fd:   borrowed; anything that can be read
+ * @no_data: the stream has headers alone, each behind the one before, and is not compressed
  * @stop: asked between reads, and when a signal interrupted one
  * Return: 0, -EOPNOTSUPP no libarchive, -ENOMEM.
  */
-int erofs_untar_open(int fd, untar_stop_fn stop, void *priv, struct untar **ret);
+int erofs_untar_open(int fd, bool no_data, untar_stop_fn stop, void *priv, struct untar **ret);
 void erofs_untar_free(struct untar *t);
 
 /*
@@ -61,16 +62,20 @@ const char *erofs_untar_error(const struct untar *t);
 
 /*
  * The next piece of the entry's contents, in ascending order; what lies between pieces is a hole.
- * 1, 0 no more; errors as above. The first piece comes with its place in the file that is read, if
- * that is known: place is UINT64_MAX in a compressed stream.
+ * 1, 0 no more; errors as above. @pos is its place in the unpacked archive; @place the same in the file that
+ * is read, UINT64_MAX if that is compressed or cannot be read twice.
  */
 struct untar_piece {
 	const void *buf;
 	size_t len;
 	uint64_t off;
+	uint64_t pos;
 	uint64_t place;
 };
 int erofs_untar_data(struct untar *t, struct untar_piece *ret);
+
+/* Bytes of the unpacked archive that were read; at the end that is all, with the mark of the end. */
+uint64_t erofs_untar_bytes(const struct untar *t);
 
 /*
  * After the end: read what may follow, so that who writes into a pipe is not killed. true: the end was

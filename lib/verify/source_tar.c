@@ -268,7 +268,7 @@ static int run_tar(struct compare *c)
 {
 	struct tar_source *s = c->source.priv;
 	struct untar_entry e;
-	int r, err = erofs_untar_open(s->fd, should_stop, c, &s->untar);
+	int r, err = erofs_untar_open(s->fd, false, should_stop, c, &s->untar);
 
 	if (err == -EOPNOTSUPP)
 		return erofs_diag_fail(c->diag, err, AT_NOWHERE, "archives cannot be read: no libarchive");

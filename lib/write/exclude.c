@@ -87,3 +87,17 @@ bool erofs_exclude_has(const struct exclude *ex, const char *path)
 			return true;
 	return false;
 }
+
+int erofs_exclude_node(const struct writer *w, struct node *node)
+{
+	const struct exclude *ex = w->exclude;
+	auto_free char *path = NULL;
+
+	if (!ex->nregexes && !(ex->paths && *ex->paths))
+		return 0;
+	path = erofs_node_path(node);
+	if (!path)
+		return -ENOMEM;
+	node->excluded = erofs_exclude_has(ex, path);
+	return 0;
+}

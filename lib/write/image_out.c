@@ -169,14 +169,22 @@ int erofs_output_read(struct writer *w, void *buf, size_t len, uint64_t off)
 	return 0;
 }
 
-int erofs_output_commit(struct writer *w, uint64_t size)
+int erofs_output_finish(struct writer *w, uint64_t size)
 {
 	struct output *out = &w->out;
 	int err = fill_up_to(w, size);
 
 	if (!err && out->regular && ftruncate(out->fd, (off_t)size))
 		err = -errno;
-	if (!err && w->o->fsync && fsync(out->fd))
+	return err ? erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot write %s", w->o->output) : 0;
+}
+
+int erofs_output_commit(struct writer *w)
+{
+	struct output *out = &w->out;
+	int err = 0;
+
+	if (w->o->fsync && fsync(out->fd))
 		err = -errno;
 	/* some file systems tell of a full disk only here */
 	if (!err && close(steal_fd(&out->fd)))

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#include "write/write_priv.h"
+#include "write/tree_priv.h"
 
 struct known {
 	dev_t dev;
@@ -32,6 +33,7 @@ struct input {
 	char *list;			/* names of attributes */
 	size_t list_room;
 	uint8_t *value;			/* 64 KiB */
+	bool has_proc;
 };
 
 #define VALUE_ROOM 65536
@@ -137,6 +139,9 @@ static int find_links(struct input *in, struct node *node, const struct stat *st
 
 	if (st->st_nlink < 2 || S_ISDIR(st->st_mode) || in->w->o->hard_dereference)
 		return 0;
+	/* aufs links its marks to each other; each becomes something of its own */
+	if (in->w->o->aufs && !strncmp(node->name, ".wh.", 4))
+		return 0;
 	if (in->count == in->room && grow_known(in))
 		return -ENOMEM;
 	class = (size_t)(st->st_ino * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (in->nheads - 1);
@@ -156,19 +161,30 @@ static int find_links(struct input *in, struct node *node, const struct stat *st
 
 /* ---- one name ---- */
 
-static int read_xattr(struct input *in, struct node *node, const char *path, const char *name)
+/* What has attributes: a path through /proc, which is not followed if it is a symlink; or a descriptor. */
+struct holder {
+	const char *path;
+	int fd;
+};
+
+static ssize_t list_names_of(const struct holder *h, char *buf, size_t len)
 {
-	ssize_t len = lgetxattr(path, name, in->value, VALUE_ROOM);
+	return h->path ? llistxattr(h->path, buf, len) : flistxattr(h->fd, buf, len);
+}
+
+static int read_xattr(struct input *in, struct node *node, const struct holder *h, const char *name)
+{
+	ssize_t len = h->path ? lgetxattr(h->path, name, in->value, VALUE_ROOM) :
+				fgetxattr(h->fd, name, in->value, VALUE_ROOM);
 
 	if (len < 0)
 		return errno == ENODATA ? 0 : -errno;
 	return erofs_xattr_add(in->w, node, name, in->value, (size_t)len);
 }
 
-/* @path: through the descriptor of the folder, so that the name is not followed if it is a symlink */
-static int read_xattrs(struct input *in, struct node *node, const char *path)
+static int read_xattrs(struct input *in, struct node *node, const struct holder *h)
 {
-	ssize_t len = llistxattr(path, NULL, 0);
+	ssize_t len = list_names_of(h, NULL, 0);
 	const char *name;
 	int err;
 
@@ -184,15 +200,31 @@ static int read_xattrs(struct input *in, struct node *node, const char *path)
 		in->list = grown;
 		in->list_room = (size_t)len + 256;
 	}
-	len = llistxattr(path, in->list, in->list_room);
+	len = list_names_of(h, in->list, in->list_room);
 	if (len < 0)
 		return -errno;
 	for (name = in->list; name < in->list + len; name += strlen(name) + 1) {
-		err = read_xattr(in, node, path, name);
+		err = read_xattr(in, node, h, name);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+/* Without /proc (cli.md R29) only what can be opened shows its attributes. */
+static int read_all_xattrs(struct input *in, struct node *node, int dirfd, const char *name)
+{
+	char path[64 + NAME_MAX];
+	auto_close int fd = -1;
+
+	if (in->has_proc) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dirfd, name);
+		return read_xattrs(in, node, &(struct holder){ .path = path });
+	}
+	if (!S_ISREG(node->mode) && !S_ISDIR(node->mode))
+		return 0;
+	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : read_xattrs(in, node, &(struct holder){ .fd = fd });
 }
 
 static int read_target(struct node *node, int dirfd, const char *name)
@@ -222,13 +254,12 @@ static void take_stat(struct node *node, const struct stat *st)
 	if (S_ISREG(st->st_mode))
 		node->size = (uint64_t)st->st_size;
 	if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode))
-		node->rdev = erofs_node_rdev(st->st_rdev);
+		node->rdev = erofs_node_rdev(major(st->st_rdev), minor(st->st_rdev));
 }
 
 static int fill_node(struct input *in, struct node *node, int dirfd, const struct stat *st)
 {
 	const char *name = node->parent ? node->name : ".";
-	char path[64 + NAME_MAX];
 	int err;
 
 	take_stat(node, st);
@@ -240,10 +271,7 @@ static int fill_node(struct input *in, struct node *node, int dirfd, const struc
 		if (err)
 			return err;
 	}
-	if (in->w->o->no_xattrs)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dirfd, name);
-	return read_xattrs(in, node, path);
+	return in->w->o->no_xattrs ? 0 : read_all_xattrs(in, node, dirfd, name);
 }
 
 static bool is_output(const struct writer *w, const struct stat *st)
@@ -388,28 +416,13 @@ static int read_folder(struct input *in, struct node *dir)
 	return 0;
 }
 
-static int add_dir(struct writer *w, struct node *dir)
-{
-	if (w->ndirs == w->dirs_room) {
-		size_t room = w->dirs_room ? 2 * w->dirs_room : 64;
-		struct node **grown = realloc(w->dirs, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		w->dirs = grown;
-		w->dirs_room = room;
-	}
-	w->dirs[w->ndirs++] = dir;
-	return 0;
-}
-
 /* Breadth first; the list of directories is the queue. */
 static int read_tree(struct input *in, struct node *root)
 {
 	struct writer *w = in->w;
 	uint32_t i;
 	size_t at;
-	int err = add_dir(w, root);
+	int err = erofs_tree_add_dir(w, root);
 
 	for (at = 0; !err && at < w->ndirs; at++) {
 		struct node *dir = w->dirs[at];
@@ -417,7 +430,7 @@ static int read_tree(struct input *in, struct node *root)
 		err = read_folder(in, dir);
 		for (i = 0; !err && i < dir->nchildren; i++)
 			if (S_ISDIR(dir->children[i]->mode))
-				err = add_dir(w, dir->children[i]);
+				err = erofs_tree_add_dir(w, dir->children[i]);
 	}
 	return err;
 }
@@ -435,6 +448,10 @@ int erofs_input_dir(struct writer *w, const char *path, struct feed *ret)
 	in->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (in->fd < 0 || fstat(in->fd, &st))
 		return erofs_diag_fail(w->diag, -errno, AT_NOWHERE, "cannot open the folder %s", path);
+	in->has_proc = !access("/proc/self/fd", F_OK);
+	if (!in->has_proc && !w->o->no_xattrs)
+		erofs_diag_warn_path(w->diag, path,
+				     "without /proc, attributes of symlinks and special files are left out");
 	in->value = malloc(VALUE_ROOM);
 	ret->root = erofs_node_new("", 0);
 	if (!in->value || !ret->root)
@@ -442,5 +459,7 @@ int erofs_input_dir(struct writer *w, const char *path, struct feed *ret)
 	err = fill_node(in, ret->root, in->fd, &st);
 	if (err)
 		return erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot read the metadata of %s", path);
-	return read_tree(in, ret->root);
+	err = read_tree(in, ret->root);
+	/* names that are marks for layers make the list of folders anew */
+	return err || !(w->o->aufs || w->o->ovlfs_strip) ? err : erofs_tree_finish(w, false);
 }

@@ -3,9 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
-#include "write/write_priv.h"
+#include "write/foreign.h"
 
 struct node *erofs_node_new(const char *name, size_t len)
 {
@@ -41,6 +40,7 @@ int erofs_node_insert(struct node *dir, struct node *child)
 
 static void free_one(struct node *node)
 {
+	erofs_foreign_free(node);
 	free(node->children);
 	free(node->xattrs);
 	free(node->name);
@@ -90,9 +90,9 @@ char *erofs_node_path(const struct node *node)
 	return path;
 }
 
-uint32_t erofs_node_rdev(dev_t dev)
+uint32_t erofs_node_rdev(uint32_t major, uint32_t minor)
 {
-	uint32_t major = major(dev) & 0xfff, minor = minor(dev) & 0xfffff;
-
+	major &= 0xfff;
+	minor &= 0xfffff;
 	return (minor & 0xff) | major << 8 | (minor & ~UINT32_C(0xff)) << 12;
 }

@@ -7,7 +7,7 @@
 #include <erofs/image.h>
 
 #include "base/crc32c.h"
-#include "write/write_priv.h"
+#include "write/foreign.h"
 
 static void fill_super(const struct writer *w, struct disk_super *sb)
 {
@@ -29,6 +29,22 @@ static void fill_super(const struct writer *w, struct disk_super *sb)
 		memcpy(sb->volume_name, w->o->label, strlen(w->o->label));
 }
 
+static void fill_devices(const struct writer *w, struct disk_super *sb)
+{
+	uint32_t incompat = le32_get(sb->feature_incompat);
+
+	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX)
+		incompat |= EROFS_INCOMPAT_CHUNKED_FILE;
+	if (w->ndevices)
+		incompat |= EROFS_INCOMPAT_DEVICE_TABLE;
+	sb->feature_incompat = le32_of(incompat);
+	if (!w->ndevices)
+		return;
+	sb->extra_devices = le16_of((uint16_t)w->ndevices);
+	sb->devt_slotoff = le16_of((uint16_t)(round_up_u64(w->super_end, sizeof(struct disk_device)) /
+					      sizeof(struct disk_device)));
+}
+
 /* Covers the rest of the first block, whatever lies there (format.md 2.2). */
 int erofs_super_put(struct writer *w)
 {
@@ -39,6 +55,11 @@ int erofs_super_put(struct writer *w)
 
 	if (len < DISK_SUPER_BASE)
 		len = DISK_SUPER_BASE;
+	if (w->ndevices) {
+		err = erofs_device_put(w);
+		if (err)
+			return err;
+	}
 	buf = malloc(len);
 	if (!buf)
 		return -ENOMEM;
@@ -46,6 +67,7 @@ int erofs_super_put(struct writer *w)
 	if (err)
 		return err;
 	fill_super(w, &sb);
+	fill_devices(w, &sb);
 	memcpy(buf, &sb, DISK_SUPER_BASE);
 	if (!w->o->no_checksum) {
 		sb.checksum = le32_of(erofs_crc32c(UINT32_MAX, buf, len));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /* Extended attributes: each pair of name and value once in memory, shared in the image where that pays. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,46 @@ int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const
 		return -E2BIG;
 	x = find_item(w, index, suffix, value, len);
 	return x ? append_item(node, x) : -ENOMEM;
+}
+
+static bool has_dropped_name(const struct xattr_item *x, bool (*is_dropped)(const char *name))
+{
+	char name[32 + DISK_XATTR_NAME_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(spaces) / sizeof(*spaces); i++)
+		if (spaces[i].index == x->index)
+			snprintf(name, sizeof(name), "%s%.*s", spaces[i].prefix, x->name_len,
+				 (const char *)x->bytes);
+	return is_dropped(name);
+}
+
+void erofs_xattr_drop(struct node *node, bool (*is_dropped)(const char *name))
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < node->nxattrs; i++) {
+		if (!is_dropped || has_dropped_name(node->xattrs[i], is_dropped))
+			node->xattrs[i]->refs--;
+		else
+			node->xattrs[n++] = node->xattrs[i];
+	}
+	node->nxattrs = n;
+	if (n)
+		return;
+	/* the room of an array is told by its count */
+	free(node->xattrs);
+	node->xattrs = NULL;
+}
+
+int erofs_xattr_copy(struct node *to, const struct node *from)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < from->nxattrs; i++)
+		err = append_item(to, from->xattrs[i]);
+	return err;
 }
 
 static int compare_items(const struct xattr_item *a, const struct xattr_item *b)

@@ -7,7 +7,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "write/write_priv.h"
+#include "write/android.h"
+#include "write/foreign.h"
 
 bool erofs_write_is_cancelled(const struct writer *w)
 {
@@ -36,6 +37,16 @@ static int take_options(struct writer *w)
 {
 	const struct erofs_write_options *o = w->o;
 	uint32_t blksz = o->block_size ? o->block_size : 4096;
+	int err;
+
+	/* contents lie at any multiple of 512 in an archive */
+	if (o->source_type == EROFS_WRITE_TAR_INDEX)
+		blksz = 512;
+	if (o->source_type == EROFS_WRITE_IMAGES) {
+		err = erofs_images_block_size(w, &blksz);
+		if (err)
+			return err;
+	}
 
 	if (blksz & (blksz - 1) || blksz < 1u << DISK_MIN_BLKBITS || blksz > 1u << DISK_MAX_BLKBITS)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
@@ -47,11 +58,24 @@ static int take_options(struct writer *w)
 	return choose_uuid(w);
 }
 
+/* Known before the source is read. */
+static unsigned int count_devices(const struct erofs_write_options *o)
+{
+	unsigned int n = 0;
+
+	while (o->source_type == EROFS_WRITE_IMAGES && o->sources[n])
+		n++;
+	return o->source_type == EROFS_WRITE_TAR_INDEX ? 1 : n;
+}
+
 /* Blocks up to the superblock's are taken; what it leaves of the last is the first gap. */
 static int begin_space(struct writer *w)
 {
 	uint64_t end = DISK_SUPER_OFFSET + DISK_SUPER_BASE;
 	int err = erofs_space_init(&w->space, w->blkbits);
+
+	w->super_end = end;
+	end += erofs_device_room(end, count_devices(w->o));
 
 	if (err)
 		return err;
@@ -71,26 +95,55 @@ static void note_output(struct writer *w)
 	w->out_ino = st.st_ino;
 }
 
+static int put_in_order(struct writer *w)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < w->nfiles; i++)
+		err = erofs_write_is_cancelled(w) ? -ECANCELED : erofs_file_put(w, w->files[i]);
+	return err;
+}
+
+/* Where the order is not the tree's, all have their turn with the root. */
 static int put_files(struct writer *w, const struct node *dir)
 {
 	uint32_t i;
 	int err = 0;
+
+	if (w->files)
+		return dir->parent ? 0 : put_in_order(w);
 
 	for (i = 0; !err && i < dir->nchildren; i++) {
 		struct node *child = dir->children[i];
 
 		if (erofs_write_is_cancelled(w))
 			return -ECANCELED;
-		if (!S_ISDIR(child->mode) && !child->link)
+		if (!S_ISDIR(child->mode) && !child->link && !child->foreign)
 			err = erofs_file_put(w, child);
 	}
 	return err;
+}
+
+/* Before all others: those may be put by workers, and places must not depend on when they come. */
+static int put_foreign(struct writer *w, const struct node *dir)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < dir->nchildren; i++)
+		if (dir->children[i]->foreign)
+			err = erofs_foreign_put(w, dir->children[i]);
+	return !err && erofs_write_is_cancelled(w) ? -ECANCELED : err;
 }
 
 static int put_all(struct writer *w)
 {
 	size_t i;
 	int err = erofs_plan(w);
+
+	for (i = 0; !err && w->o->source_type >= EROFS_WRITE_TAR_INDEX && i < w->ndirs; i++)
+		err = put_foreign(w, w->dirs[i]);
 
 	if (!err)
 		err = erofs_file_room(w);
@@ -104,7 +157,22 @@ static int put_all(struct writer *w)
 		err = erofs_super_put(w);
 	if (!err && erofs_write_is_cancelled(w))
 		err = -ECANCELED;
-	return err ? err : erofs_output_commit(w, w->space.next << w->blkbits);
+	if (!err)
+		err = erofs_output_finish(w, w->space.next << w->blkbits);
+	if (!err && w->o->block_list_file)
+		err = erofs_block_list_put(w);
+	return err ? err : erofs_output_commit(w);
+}
+
+static int read_source(struct writer *w)
+{
+	switch (w->o->source_type) {
+	case EROFS_WRITE_TAR:
+	case EROFS_WRITE_TAR_HEADERS:
+	case EROFS_WRITE_TAR_INDEX: return erofs_input_tar(w, w->o->source, &w->feed);
+	case EROFS_WRITE_IMAGES: return erofs_input_images(w, &w->feed);
+	default: return erofs_input_dir(w, w->o->source, &w->feed);
+	}
 }
 
 static int run(struct writer *w)
@@ -118,7 +186,9 @@ static int run(struct writer *w)
 	if (err)
 		return err;
 	note_output(w);
-	err = erofs_input_dir(w, w->o->source, &w->feed);
+	err = read_source(w);
+	if (!err)
+		err = erofs_android_apply(w);
 	if (!err)
 		err = erofs_output_open(w);
 	return err ? err : put_all(w);
@@ -132,6 +202,8 @@ static void clean_up(struct writer *w)
 		w->feed.ops->free(&w->feed);
 	erofs_xattr_fini(w);
 	erofs_space_fini(&w->space);
+	free(w->files);
+	free(w->devices);
 	erofs_exclude_free(w->exclude);
 	free(w->dirs);
 	free(w->scratch);

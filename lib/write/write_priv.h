@@ -2,7 +2,7 @@
 /*
  * write: from a source to an image.
  *
- * 1. A *source* (input_dir.c) fills a tree of nodes with all metadata, before anything is written. Another
+ * 1. A *source* (input_dir.c, input_tar.c) fills a tree of nodes with all metadata, before anything is written. Another
  *    input (a tar stream) does the same: it makes nodes with erofs_node_new() and erofs_node_insert(), adds
  *    attributes with erofs_xattr_add(), and hands out contents through feed_ops. Nothing else in
  *    this room knows where nodes come from.
@@ -51,8 +51,12 @@ struct node {
 	uint32_t nchildren, nxattrs, nshared;
 	uint32_t ino;			/* serial number */
 	bool extended;			/* 64 bytes */
+	bool excluded;			/* and all below it; the source drops it when the tree is complete */
+	bool apart;			/* an inode of several names, see tree_priv.h */
 	uint64_t block;			/* directories: first full block */
 	uint64_t key;			/* for the source's own use */
+	struct foreign *foreign;	/* regular files: contents lie on extra devices, see foreign.h */
+	struct node *peer;		/* of its hash class in the table of names */
 };
 
 /* Where the bytes of a regular file are: @size of them in @fd from @off on. */
@@ -87,7 +91,7 @@ void erofs_node_free(struct node *root);
 /* The path from the root, "a/b"; "" of the root. NULL: no memory; free() it. */
 char *erofs_node_path(const struct node *node);
 /* Device number as it is on disk. */
-uint32_t erofs_node_rdev(dev_t dev);
+uint32_t erofs_node_rdev(uint32_t major, uint32_t minor);
 
 /* ---- names that are left out (exclude.c) ---- */
 
@@ -97,6 +101,8 @@ struct exclude;
 int erofs_exclude_new(const struct erofs_write_options *o, struct erofs_diag *diag, struct exclude **ret);
 void erofs_exclude_free(struct exclude *ex);
 bool erofs_exclude_has(const struct exclude *ex, const char *path);
+/* Mark a node that is left out. 0, -ENOMEM. */
+int erofs_exclude_node(const struct writer *w, struct node *node);
 
 /* ---- attributes (put_xattr.c) ---- */
 
@@ -116,6 +122,10 @@ struct xattr_item {
  * 0, -ENOMEM, -E2BIG (reported).
  */
 int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const void *value, size_t len);
+/* Take away those that @is_dropped, given their full name; NULL: all. */
+void erofs_xattr_drop(struct node *node, bool (*is_dropped)(const char *name));
+/* Add all of @from, which is another node. 0, -ENOMEM. */
+int erofs_xattr_copy(struct node *to, const struct node *from);
 /* Decide which are shared. After the last erofs_xattr_add(). */
 void erofs_xattr_share(struct writer *w);
 /* Order within a node, once that is decided. */
@@ -137,8 +147,10 @@ struct output {
 };
 
 int erofs_output_open(struct writer *w);
-/* All of it is written: flush if asked for, give it its name. */
-int erofs_output_commit(struct writer *w, uint64_t size);
+/* All of it is written: give it its size, so that it can be read. */
+int erofs_output_finish(struct writer *w, uint64_t size);
+/* Flush if asked for, give it its name. */
+int erofs_output_commit(struct writer *w);
 /* Remove what is not finished. */
 void erofs_output_drop(struct output *out);
 int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off);
@@ -206,6 +218,14 @@ int erofs_plan(struct writer *w);
 /* input_dir.c */
 int erofs_input_dir(struct writer *w, const char *path, struct feed *ret);
 
+/* input_images.c */
+int erofs_input_images(struct writer *w, struct feed *ret);
+/* That of the first image. 0, negative errno (reported). */
+int erofs_images_block_size(const struct writer *w, uint32_t *ret);
+
+/* input_tar.c */
+int erofs_input_tar(struct writer *w, const char *path, struct feed *ret);
+
 /* ---- one run ---- */
 
 struct writer {
@@ -215,6 +235,9 @@ struct writer {
 	unsigned int blkbits;			/* C */
 	uint32_t blksz;				/* C */
 	int64_t build_time;			/* C */
+	uint64_t super_end;			/* C  bytes; the device table follows */
+	struct device *devices;
+	unsigned int ndevices;
 	struct exclude *exclude;		/* C */
 	struct feed feed;
 	struct output out;
@@ -223,6 +246,8 @@ struct writer {
 	size_t xattr_nheads, xattr_count;
 	struct node **dirs;			/* all directories, parents first */
 	size_t ndirs, dirs_room;
+	struct node **files;			/* all others in the order of contents; NULL: the tree's */
+	size_t nfiles;
 	uint32_t ninodes;
 	uint8_t uuid[16];
 	uint8_t *scratch;			/* of the owner */

@@ -70,10 +70,11 @@ def names(image):
 
 # ---- what the command line promises ----
 
-@test('R7: --help and --version to stdout, status 0; first number is the release, line 2 compressors')
+@test('R7, R8: --help and --version to stdout, status 0; first number is the release, line 2 compressors')
 def _():
     text = expect(make('--help'), 0).out.decode()
-    check('-b#' in text and '--exclude-path=X' in text, text)
+    for word in ('-b#', '--tar=', '--xattr-prefix', 'workers', '--exclude-path=X'):
+        check(word in text, word, text)
     lines = expect(make('-V'), 0).out.decode().splitlines()
     check(re.match(r'mkfs\.erofs \D*1\.9\.\d', lines[0]), lines[0])
     check(lines[1].startswith('available compressors: '), lines[1])
@@ -96,11 +97,10 @@ def _():
 
 ABSENT = ['-zlz4', '-C65536', '-m4096', '--MZ', '--zD', '--clean=data', '--incremental=data', '--gzinfo',
           '--vmdk-desc=x', '--s3=x', '--oci', '--dsunit=1', '--fsalignblks=1', '--zfeature-bits=1',
-          '--async-queue-limit=1', '--tar=f', '--tar', '--aufs', '--ovlfs-strip=1', '--sort=none',
-          '--chunksize=4096', '--blobdev=x', '--compress-hints=x', '--mount-point=/x',
-          '--file-contexts=x', '--fs-config-file=x', '--product-out=x', '--block-list-file=x',
+          '--async-queue-limit=1',
+          '--chunksize=4096', '--blobdev=x', '--compress-hints=x',
           '--workers=1', '--xattr-prefix=x', '--offset=4096', '--xattr-inode-digest=x',
-          '--root-xattr-isize=9', '--max-extent-bytes=9', '--ungzip', '--unxz', '-E48bit', '-Ededupe',
+          '--root-xattr-isize=9', '--max-extent-bytes=9', '--ungzip=x', '--unxz=x', '-E48bit', '-Ededupe',
           '-Efragments', '-Eall-fragments', '-Efragments=65536', '-Eztailpacking', '-E^ztailpacking',
           '-Efragdedupe=inode', '-Elegacy-compress', '-Edot-omitted', '-Eplain-xattr-prefixes',
           '-Eforce-inode-blockmap', '-Eforce-chunk-indexes']
