@@ -9,8 +9,8 @@
 
 static int print_version(const struct cli *cli)
 {
-	printf("mkfs.erofs (compatible with erofs-utils) %s\navailable compressors: \nerofs-tools %s\n",
-	       EROFS_UTILS_COMPAT, erofs_version());
+	printf("mkfs.erofs (compatible with erofs-utils) %s\navailable compressors: %s\nerofs-tools %s\n",
+	       EROFS_UTILS_COMPAT, erofs_compressors(), erofs_version());
 	return erofs_cli_close_stdout(cli) ? 1 : 0;
 }
 
@@ -48,7 +48,6 @@ static int build(struct cli *cli, const struct mkfs_options *o, struct erofs_eng
 
 int main(int argc, char **argv)
 {
-	struct cli_engine engine = { .workers = "1" };
 	struct erofs_engine *eng = NULL;
 	struct erofs_diag *diag = NULL;
 	struct mkfs_options o;
@@ -64,7 +63,7 @@ int main(int argc, char **argv)
 	} else if (!status) {
 		status = 1;
 		if (!erofs_diag_new(erofs_cli_finding, &cli, &diag) &&
-		    !erofs_cli_engine_new(&cli, &engine, 1, diag, &eng)) {
+		    !erofs_cli_engine_new(&cli, &o.engine, 1, diag, &eng)) {
 			erofs_cli_catch_signals(eng);
 			status = build(&cli, &o, eng, diag);
 			erofs_cli_catch_signals(NULL);

@@ -12,14 +12,15 @@ enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_BLOCK, OPT_UUID, OPT_LABEL, OPT_TIME, OPT_ALL_TIME, OPT_MKFS_TIME,
 	OPT_EXTENDED, OPT_TOLERANCE, OPT_ALL_ROOT, OPT_UID, OPT_GID, OPT_UID_OFFSET, OPT_GID_OFFSET,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
-	OPT_LEVEL, OPT_VERBOSE, OPT_ABSENT,
+	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT, OPT_ABSENT,
 };
 
 static const struct cli_option table[] = {
 	CLI_MAIN_GROUP("Options"),
 	{ OPT_BLOCK, "", 'b', "#", "block size, 512 to 65536 (default 4096)" },
-	{ OPT_EXTENDED, "", 'E', "LIST",
-	  "noinline_data, force-inode-compact, force-inode-extended, nosbcrc, ^xattr-name-filter" },
+	{ OPT_COMPRESS, "", 'z', "ALG[,N]", "compress with this algorithm (see --version)" },
+	{ OPT_PCLUSTER, "", 'C', "SIZE", "largest pcluster, up to 1M (default a block)" },
+	{ OPT_EXTENDED, "", 'E', "LIST", "ztailpacking, fragments, all-fragments and others (see the page)" },
 	{ OPT_LABEL, "", 'L', "LABEL", "volume label, at most 15 bytes" },
 	{ OPT_TIME, "", 'T', "#", "build time, seconds since 1970 (default now)" },
 	{ OPT_UUID, "", 'U', "UUID", "UUID, clear, or random (default)" },
@@ -36,6 +37,10 @@ static const struct cli_option table[] = {
 	{ OPT_PATH, "exclude-path", 0, "X", "leave out this path" },
 	{ OPT_REGEX, "exclude-regex", 0, "X", "leave out paths that match" },
 	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
+	{ OPT_HINTS, "compress-hints", 0, "FILE", "lines of SIZE [ALGORITHM] REGEX for some files" },
+	{ OPT_MAX_EXTENT, "max-extent-bytes", 0, "#", "most bytes of a file in one pcluster" },
+	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" },
+	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
 	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
@@ -45,8 +50,6 @@ static const struct cli_option table[] = {
 
 	/* refused by name, never ignored */
 	CLI_OTHER_GROUP("Not implemented"),
-	{ OPT_ABSENT, "", 'z', "X", "not implemented" },
-	{ OPT_ABSENT, "", 'C', "#", "not implemented" },
 	{ OPT_ABSENT, "", 'm', "#", "not implemented" },
 	{ OPT_ABSENT, "tar", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "aufs", 0, "", "not implemented" },
@@ -54,19 +57,16 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "sort", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "chunksize", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "blobdev", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "compress-hints", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "mount-point", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "file-contexts", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "fs-config-file", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "product-out", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "block-list-file", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "workers", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "xattr-prefix", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "offset", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "xattr-inode-digest", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "dsunit", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "root-xattr-isize", 0, "#", "not implemented" },
-	{ OPT_ABSENT, "max-extent-bytes", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "fsalignblks", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "zfeature-bits", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "zD", 0, "[X]", "not implemented" },
@@ -202,13 +202,48 @@ static int take_common(const struct cli_parse *p, struct mkfs_options *o)
 	}
 }
 
-static int take_option(const struct cli_parse *p, struct mkfs_options *o, struct times *t)
+static int take_pcluster(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	uint64_t v;
+
+	if (!erofs_cli_size(p->arg, &v) || !v || v > 1 << 20)
+		return erofs_cli_bad_value(p, "a size up to 1M");
+	w->pcluster_size = (uint32_t)v;
+	return 1;
+}
+
+static int take_max_extent(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	uint64_t v;
+
+	if (!erofs_cli_size(p->arg, &v) || !v || v > UINT32_MAX)
+		return erofs_cli_bad_value(p, "a number of bytes");
+	w->max_extent_bytes = (uint32_t)v;
+	return 1;
+}
+
+static int take_compression(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	switch (p->opt->id) {
+	case OPT_COMPRESS: w->compressors = p->arg; return 1;
+	case OPT_PCLUSTER: return take_pcluster(p, w);
+	case OPT_HINTS: w->compress_hints = p->arg; return 1;
+	case OPT_MAX_EXTENT: return take_max_extent(p, w);
+	default: return 0;
+	}
+}
+
+static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times *t)
 {
 	char name[32];
 	int r = take_common(p, o);
 
 	if (!r)
 		r = take_owner(p, o);
+	if (!r)
+		r = take_compression(p, &o->write);
+	if (!r)
+		r = erofs_cli_engine_option(p, &o->engine);
 	if (r)
 		return r;
 	switch (p->opt->id) {

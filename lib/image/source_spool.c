@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /* A pipe copied to an unlinked file in TMPDIR (cli.md R25), since images are read all over. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,29 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/fdio.h"
+#include "base/temp.h"
 #include "diag/diag_priv.h"
 #include "image/image_priv.h"
 
 #define SPOOL_BUFFER (64 << 10)
-
-/* An unlinked file; also where the file system has no O_TMPFILE. */
-static int make_file(const char *folder)
-{
-	auto_free char *path = NULL;
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		return fd;
-	if (asprintf(&path, "%s/erofs-XXXXXX", folder) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return fd;
-}
 
 /* The descriptor may have been made non-blocking by who gave it to us. */
 static ssize_t read_pipe(int fd, void *buf, size_t len)
@@ -51,7 +32,7 @@ static ssize_t read_pipe(int fd, void *buf, size_t len)
 
 int erofs_image_spool(int fd, struct erofs_diag *diag)
 {
-	const char *dir = getenv("TMPDIR"), *folder = dir && *dir ? dir : "/tmp";
+	const char *folder = erofs_temp_folder();
 	auto_free char *buf = malloc(SPOOL_BUFFER);
 	auto_close int to = -1;
 	ssize_t n;
@@ -59,7 +40,7 @@ int erofs_image_spool(int fd, struct erofs_diag *diag)
 
 	if (!buf)
 		return -ENOMEM;
-	to = make_file(folder);
+	to = erofs_temp_file();
 	if (to < 0)
 		return erofs_diag_fail(diag, to, AT_NOWHERE, "cannot make a temporary file in %s", folder);
 	while ((n = read_pipe(fd, buf, SPOOL_BUFFER))) {

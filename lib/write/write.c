@@ -43,6 +43,7 @@ static int take_options(struct writer *w)
 		return refuse(w, "the label is longer than 15 bytes");
 	w->blksz = blksz;
 	w->blkbits = (unsigned int)__builtin_ctz(blksz);
+	w->fragments = o->compressors && (o->fragments || o->all_fragments);
 	w->build_time = o->has_time ? o->time : (int64_t)time(NULL);
 	return choose_uuid(w);
 }
@@ -50,7 +51,8 @@ static int take_options(struct writer *w)
 /* Blocks up to the superblock's are taken; what it leaves of the last is the first gap. */
 static int begin_space(struct writer *w)
 {
-	uint64_t end = DISK_SUPER_OFFSET + DISK_SUPER_BASE;
+	uint8_t records[128];
+	uint64_t end = DISK_SUPER_OFFSET + DISK_SUPER_BASE + erofs_zconfig_records(w, records);
 	int err = erofs_space_init(&w->space, w->blkbits);
 
 	if (err)
@@ -93,9 +95,11 @@ static int put_all(struct writer *w)
 	int err = erofs_plan(w);
 
 	if (!err)
-		err = erofs_file_room(w);
+		err = erofs_files_begin(w);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = put_files(w, w->dirs[i]);
+	if (!err)
+		err = erofs_files_end(w);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = erofs_dir_put(w, w->dirs[i]);
 	if (!err && w->space.next > UINT32_MAX)
@@ -114,6 +118,8 @@ static int run(struct writer *w)
 	if (!err)
 		err = erofs_exclude_new(w->o, w->diag, &w->exclude);
 	if (!err)
+		err = erofs_zconfig_init(w);
+	if (!err)
 		err = begin_space(w);
 	if (err)
 		return err;
@@ -126,6 +132,8 @@ static int run(struct writer *w)
 
 static void clean_up(struct writer *w)
 {
+	erofs_files_fini(w);
+	erofs_zconfig_fini(&w->z);
 	erofs_output_drop(&w->out);
 	erofs_node_free(w->feed.root);
 	if (w->feed.ops)
@@ -134,7 +142,6 @@ static void clean_up(struct writer *w)
 	erofs_space_fini(&w->space);
 	erofs_exclude_free(w->exclude);
 	free(w->dirs);
-	free(w->scratch);
 }
 
 int erofs_write(const struct erofs_write_options *options, struct erofs_engine *eng,
