@@ -7,7 +7,7 @@
 
 enum {
 	WORD_ABSENT, WORD_INLINE, WORD_NO_INLINE, WORD_COMPACT, WORD_EXTENDED, WORD_NO_CHECKSUM, WORD_FILTER,
-	WORD_ZTAIL, WORD_FRAGMENTS, WORD_ALL_FRAGMENTS, WORD_LEGACY, WORD_48BIT,
+	WORD_ZTAIL, WORD_FRAGMENTS, WORD_ALL_FRAGMENTS, WORD_LEGACY, WORD_48BIT, WORD_DEDUPE,
 };
 
 static const struct {
@@ -25,8 +25,8 @@ static const struct {
 	{ "legacy-compress", WORD_LEGACY },
 	{ "ztailpacking", WORD_ZTAIL },
 	{ "fragments", WORD_FRAGMENTS },
+	{ "dedupe", WORD_DEDUPE },
 	/* refused by name, never ignored */
-	{ "dedupe", WORD_ABSENT },
 	{ "dot-omitted", WORD_ABSENT },
 	{ "force-chunk-indexes", WORD_ABSENT },
 	{ "force-inode-blockmap", WORD_ABSENT },
@@ -48,6 +48,7 @@ static bool apply(struct erofs_write_options *w, int id, bool on)
 	case WORD_FRAGMENTS: w->fragments = on; return true;
 	case WORD_ALL_FRAGMENTS: w->all_fragments = on; return true;
 	case WORD_LEGACY: w->legacy_compress = on; return true;
+	case WORD_DEDUPE: w->dedupe = on; return true;
 	case WORD_48BIT: w->encoded_extents = on; return true;
 	default: return false;
 	}

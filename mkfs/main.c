@@ -23,7 +23,8 @@ static void print_result(const struct erofs_write_result *r)
 	       u[10], u[11], u[12], u[13], u[14], u[15]);
 	printf("Filesystem total blocks: %" PRIu64 " (of %" PRIu32 "-byte blocks)\n", r->blocks, r->block_size);
 	printf("Filesystem total inodes: %" PRIu64 "\nFilesystem total metadata blocks: %" PRIu64 "\n"
-	       "Filesystem total deduplicated bytes (of source files): 0\n", r->inodes, r->meta_blocks);
+	       "Filesystem total deduplicated bytes (of source files): %" PRIu64 "\n",
+	       r->inodes, r->meta_blocks, r->deduplicated);
 }
 
 static int build(struct cli *cli, const struct mkfs_options *o, struct erofs_engine *eng,

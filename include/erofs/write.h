@@ -45,12 +45,14 @@ struct erofs_write_options {
 	int ztailpacking;		/* ends of files beside their inodes, compressed */
 	int fragments;			/* ends of files into the packed file */
 	int all_fragments;		/* all of every file into the packed file */
+	int dedupe;			/* pclusters whose contents are equal only once */
 	int legacy_compress;		/* full indexes, not compact ones */
 	int encoded_extents;		/* 48-bit image */
 };
 
 struct erofs_write_result {
 	uint64_t blocks, inodes, meta_blocks;
+	uint64_t deduplicated;		/* bytes of the source that are in the image once */
 	uint32_t block_size;
 	uint8_t uuid[16];
 };

@@ -21,6 +21,7 @@ struct segment {
 	struct writer *w;
 	size_t len;
 	bool last;
+	uint32_t serial;
 	int err;
 	struct zout out;
 	uint8_t data[];
@@ -31,6 +32,8 @@ struct packed {
 	struct zparams params;
 	size_t segment_bytes;
 	struct segment *at;		/* being gathered */
+	struct twins *twins;		/* blocks counted from the start of the file */
+	uint32_t serial;
 	struct flight flight;
 	int fd;
 	uint64_t stored;		/* bytes in the file */
@@ -42,7 +45,7 @@ static void fill_segment(struct lane *lane, struct parcel *parcel)
 	struct segment *s = (struct segment *)parcel;
 	struct writer *w = s->w;
 	struct zjob job = { .p = &w->packed->params, .blksz = w->blksz, .src = s->data, .len = s->len,
-			    .last = s->last, .beside = w->o->ztailpacking && !w->o->encoded_extents };
+			    .last = s->last, .twins = w->packed->twins, .serial = s->serial, .beside = w->o->ztailpacking && !w->o->encoded_extents };
 	struct zlane *z;
 
 	s->err = erofs_zlane_of(w, lane, &z);
@@ -64,6 +67,8 @@ static int deliver_segment(void *arg, struct parcel *parcel)
 		if (err)
 			err = erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot write a temporary file");
 	}
+	if (!err && p->twins)
+		err = erofs_zout_publish(w, p->twins, &s->out, p->stored >> w->blkbits, s->serial);
 	p->stored += s->out.blocks.len;
 	return err;
 }
@@ -101,7 +106,10 @@ int erofs_packed_begin(struct writer *w)
 	if (p->fd < 0)
 		return erofs_diag_fail(w->diag, p->fd, AT_NOWHERE, "cannot make a temporary file");
 	erofs_flight_begin(&p->flight, w->job, lanes > 1 ? (lanes + 1) * 2 * p->segment_bytes : 0, &ops, w);
-	return 0;
+	if (!w->twins)
+		return 0;
+	erofs_flight_keep_to(&p->flight, TWIN_DISTANCE);
+	return erofs_twins_new(p->fd, &p->twins);
 }
 
 static int send_segment(struct packed *p, bool last)
@@ -111,6 +119,7 @@ static int send_segment(struct packed *p, bool last)
 	if (!s)
 		return 0;
 	s->last = last;
+	s->serial = p->serial++;
 	s->parcel.bytes = sizeof(*s) + 2 * s->len;
 	return erofs_flight_send(&p->flight, &s->parcel);
 }
@@ -185,6 +194,7 @@ int erofs_packed_finish(struct writer *w)
 			   .head = erofs_inode_head(p->node), .alg = w->z.methods[0].enc->alg,
 			   .legacy = w->o->legacy_compress, .encoded = w->o->encoded_extents };
 	m.block = erofs_space_blocks(&w->space, p->stored >> w->blkbits);
+	m.twin_base = m.block;
 	body.tail = p->out.beside.data;
 	body.tail_len = p->out.beside.len;
 	w->has_compressed = true;
@@ -212,5 +222,6 @@ void erofs_packed_fini(struct writer *w)
 	if (p->fd >= 0)
 		close(p->fd);
 	erofs_zout_free(&p->out);
+	erofs_twins_free(p->twins);
 	free(p);
 }

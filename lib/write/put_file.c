@@ -30,12 +30,14 @@ struct item {
 	enum how how;
 	struct zout out;
 	uint8_t *raw;			/* len bytes; of coded files the bytes of the fragment */
+	uint32_t hash;			/* of a fragment */
 };
 
 struct batch {
 	struct parcel parcel;		/* first member */
 	struct writer *w;
 	uint64_t bytes;
+	uint32_t serial;
 	int err;
 	size_t count;
 	struct item items[BATCH_ITEMS];
@@ -99,6 +101,12 @@ static int keep_raw(struct item *it, const uint8_t *data, size_t len)
 	return 0;
 }
 
+static int keep_fragment(struct item *it, const uint8_t *data)
+{
+	it->hash = erofs_fragment_hash(data, it->out.fragment);
+	return keep_raw(it, data, it->out.fragment);
+}
+
 static bool takes_tail(const struct writer *w, const struct node *node, size_t tail)
 {
 	if (!tail || (w->o->no_inline_data && S_ISREG(node->mode)))
@@ -113,20 +121,30 @@ static uint64_t raw_cost(const struct writer *w, const struct node *node)
 	return node->size - tail + (takes_tail(w, node, tail) ? tail : tail ? w->blksz : 0);
 }
 
+static bool has_twins(const struct zout *out)
+{
+	size_t i;
+
+	for (i = 0; i < out->count; i++)
+		if (out->ext[i].twin)
+			return true;
+	return false;
+}
+
 /* Whole files only: of a large one nothing is known before its last segment. */
 static bool pays(const struct writer *w, const struct item *it)
 {
 	const struct zout *out = &it->out;
 
-	if (out->fragment || !it->first || !it->last)
+	if (out->fragment || !it->first || !it->last || has_twins(out))
 		return true;
 	return out->blocks.len + out->beside.len + erofs_zmap_bound(w, it->len) < raw_cost(w, it->node);
 }
 
-static int compress_item(struct writer *w, struct zlane *z, struct item *it)
+static int compress_item(struct writer *w, struct zlane *z, struct item *it, uint32_t serial)
 {
 	struct zjob job = { .p = &it->params, .blksz = w->blksz, .src = z->input, .len = it->len, .last = it->last,
-			    .fragments = w->fragments,
+			    .fragments = w->fragments, .twins = w->twins, .serial = serial,
 			    .beside = w->o->ztailpacking && !w->o->encoded_extents && !w->o->no_inline_data };
 	int err = erofs_zenc_run(z, &job, &it->out);
 
@@ -136,7 +154,7 @@ static int compress_item(struct writer *w, struct zlane *z, struct item *it)
 		it->how = HOW_CODED;
 		if (it->out.fragment == it->len && it->first)
 			it->how = HOW_FRAGMENT;
-		return it->out.fragment ? keep_raw(it, z->input + it->len - it->out.fragment, it->out.fragment) : 0;
+		return it->out.fragment ? keep_fragment(it, z->input + it->len - it->out.fragment) : 0;
 	}
 	it->how = HOW_RAW;
 	erofs_zout_free(&it->out);
@@ -145,9 +163,14 @@ static int compress_item(struct writer *w, struct zlane *z, struct item *it)
 
 static int read_raw(struct writer *w, struct item *it, enum how how)
 {
+	int err;
+
 	it->how = how;
 	it->raw = malloc(it->len);
-	return it->raw ? read_item(w, it, it->raw) : -ENOMEM;
+	err = it->raw ? read_item(w, it, it->raw) : -ENOMEM;
+	if (!err && how == HOW_FRAGMENT)
+		it->hash = erofs_fragment_hash(it->raw, it->len);
+	return err;
 }
 
 static int make_room(struct zlane *z, size_t len)
@@ -163,7 +186,7 @@ static int make_room(struct zlane *z, size_t len)
 	return 0;
 }
 
-static int fill_item(struct writer *w, struct zlane *z, struct item *it)
+static int fill_item(struct writer *w, struct zlane *z, struct item *it, uint32_t serial)
 {
 	int err;
 
@@ -176,7 +199,7 @@ static int fill_item(struct writer *w, struct zlane *z, struct item *it)
 	err = make_room(z, it->len);
 	if (!err)
 		err = read_item(w, it, z->input);
-	return err ? err : compress_item(w, z, it);
+	return err ? err : compress_item(w, z, it, serial);
 }
 
 int erofs_zlane_of(struct writer *w, struct lane *lane, struct zlane **ret)
@@ -197,7 +220,7 @@ static void fill_batch(struct lane *lane, struct parcel *parcel)
 
 	b->err = erofs_zlane_of(b->w, lane, &z);
 	for (i = 0; !b->err && i < b->count && !erofs_job_is_cancelled(b->w->job); i++) {
-		b->err = fill_item(b->w, z, &b->items[i]);
+		b->err = fill_item(b->w, z, &b->items[i], b->serial);
 		erofs_lane_count(lane, b->items[i].last, b->items[i].len);
 	}
 }
@@ -277,7 +300,7 @@ static bool is_flat(const struct writer *w)
 	for (i = 0; i < all->count; i++) {
 		const struct zext *e = &all->ext[i];
 
-		if (e->kind != ZEXT_PLAIN || (e->dlen != w->blksz && i + 1 < all->count))
+		if (e->kind != ZEXT_PLAIN || e->twin || (e->dlen != w->blksz && i + 1 < all->count))
 			return false;
 	}
 	return true;
@@ -307,15 +330,18 @@ static int finish_coded(struct writer *w, struct item *it)
 	return err;
 }
 
-static int put_coded(struct writer *w, struct item *it)
+static int put_coded(struct writer *w, struct item *it, uint32_t serial)
 {
 	struct filestate *f = &w->file;
+	uint64_t block = w->space.next;
 	int err = erofs_zout_append(&f->out, it->out.ext, it->out.count);
 
 	if (!err && it->out.blocks.len)
 		err = put_blocks(w, it->out.blocks.data, it->out.blocks.len);
+	if (!err && w->twins)
+		err = erofs_zout_publish(w, w->twins, &it->out, block, serial);
 	if (!err && it->out.fragment)
-		err = erofs_packed_add(w, it->raw, it->out.fragment, &f->fragment);
+		err = erofs_fragment_put(w, it->node, it->hash, it->raw, it->out.fragment, &f->fragment);
 	return err || !it->last ? err : finish_coded(w, it);
 }
 
@@ -324,7 +350,10 @@ static int put_fragment(struct writer *w, struct item *it)
 	uint8_t map[16];
 	uint64_t offset;
 	struct body body = { .layout = 1, .map = map, .map_len = sizeof(map), .map_align = 8 };
-	int err = erofs_packed_add(w, it->raw, it->len, &offset);
+	/* only whole files are looked for: the segments of a large one must follow one another */
+	int err = it->first && it->last ?
+		  erofs_fragment_put(w, it->node, it->hash, it->raw, it->len, &offset) :
+		  erofs_packed_add(w, it->raw, it->len, &offset);
 
 	if (err)
 		return err;
@@ -336,13 +365,13 @@ static int put_fragment(struct writer *w, struct item *it)
 	return erofs_inode_put(w, it->node, &body);
 }
 
-static int deliver_item(struct writer *w, struct item *it)
+static int deliver_item(struct writer *w, struct item *it, uint32_t serial)
 {
 	if (it->first)
 		w->file = (struct filestate){ .out = { .ext = w->file.out.ext, .room = w->file.out.room } };
 	switch (it->how) {
 	case HOW_RAW: return put_raw(w, it);
-	case HOW_CODED: return put_coded(w, it);
+	case HOW_CODED: return put_coded(w, it, serial);
 	case HOW_FRAGMENT: return put_fragment(w, it);
 	default: return put_special(w, it->node);
 	}
@@ -355,7 +384,7 @@ static int deliver_batch(void *arg, struct parcel *parcel)
 	size_t i;
 
 	for (i = 0; !err && i < b->count; i++)
-		err = deliver_item(arg, &b->items[i]);
+		err = deliver_item(arg, &b->items[i], b->serial);
 	return err;
 }
 
@@ -383,6 +412,7 @@ static int send_batch(struct writer *w)
 	if (!b)
 		return 0;
 	/* what was read, and what comes of it */
+	b->serial = w->serial++;
 	b->parcel.bytes = sizeof(*b) + 2 * (size_t)b->bytes;
 	return erofs_flight_send(w->flight, &b->parcel);
 }
@@ -445,7 +475,11 @@ int erofs_files_begin(struct writer *w)
 		return -ENOMEM;
 	/* a segment each, with what comes of it, and one that waits */
 	erofs_flight_begin(w->flight, w->job, lanes > 1 ? (lanes + 1) * 2 * erofs_zsegment(pcluster) : 0, &ops, w);
-	return erofs_packed_begin(w);
+	if (w->o->dedupe && w->z.count) {
+		err = erofs_twins_new(w->out.fd, &w->twins);
+		erofs_flight_keep_to(w->flight, TWIN_DISTANCE);
+	}
+	return err ? err : erofs_packed_begin(w);
 }
 
 int erofs_files_end(struct writer *w)
@@ -478,4 +512,6 @@ void erofs_files_fini(struct writer *w)
 		erofs_job_end(w->job);
 	free(w->flight);
 	free(w->file.out.ext);
+	erofs_twins_free(w->twins);
+	erofs_fragments_free(w->known_fragments);
 }

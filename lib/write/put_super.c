@@ -17,7 +17,7 @@ static void fill_compression(const struct writer *w, bool records, struct disk_s
 		incompat |= EROFS_INCOMPAT_COMPR_CFGS;
 	if (w->has_beside)
 		incompat |= EROFS_INCOMPAT_ZTAILPACKING;
-	if (w->packed_nid)
+	if (w->packed_nid || w->has_twins)
 		incompat |= EROFS_INCOMPAT_FRAGMENTS;
 	if (w->o->encoded_extents)
 		incompat |= EROFS_INCOMPAT_48BIT;

@@ -155,7 +155,7 @@ int erofs_write(const struct erofs_write_options *options, struct erofs_engine *
 		erofs_diag_fail(diag, err, AT_NOWHERE, "no memory");
 	if (!err && ret_result) {
 		*ret_result = (struct erofs_write_result){ .blocks = w.space.next, .inodes = w.ninodes,
-			.meta_blocks = w.space.meta_blocks, .block_size = w.blksz };
+			.meta_blocks = w.space.meta_blocks, .deduplicated = w.deduplicated, .block_size = w.blksz };
 		memcpy(ret_result->uuid, w.uuid, sizeof(w.uuid));
 	}
 	clean_up(&w);

@@ -256,7 +256,11 @@ struct writer {
 	struct filestate file;
 	struct packed *packed;
 	uint64_t packed_nid;			/* 0: none */
-	bool has_compressed, has_beside;	/* features in use */
+	struct fragments *known_fragments;
+	struct twins *twins;			/* of files; NULL: not wanted */
+	uint32_t serial;			/* of the next batch */
+	uint64_t deduplicated;			/* bytes */
+	bool has_compressed, has_beside, has_twins; /* features in use */
 	dev_t out_dev;				/* the output as it was before, or is */
 	ino_t out_ino;
 	bool has_out_ino;

@@ -52,6 +52,9 @@ bool erofs_zconfig_for(const struct writer *w, const struct node *node, struct z
 /* Configuration records behind the superblock (format.md 3). Return: bytes, 0: none are needed. */
 size_t erofs_zconfig_records(const struct writer *w, uint8_t dst[128]);
 
+/* What a decoder must know to read what these encoders make. */
+void erofs_zconfig_decoder(const struct zconfig *z, struct codec_config *ret);
+
 /* ---- extents (zenc.c) ---- */
 
 enum { ZEXT_PLAIN, ZEXT_CODED, ZEXT_FRAGMENT };
@@ -61,6 +64,14 @@ struct zext {
 	uint8_t kind;
 	uint8_t method;
 	bool beside;			/* in the inode's block, not in blocks of its own */
+	bool twin, partial;		/* the pcluster of another extent; which goes on */
+	uint64_t block;			/* twins: where it is */
+};
+
+/* What an extent is found by: the hash of some of its first bytes. */
+struct zprint {
+	uint64_t key;			/* 0: it cannot be found */
+	uint32_t anchor;		/* where these bytes are in it */
 };
 
 /* Bytes that grow. */
@@ -75,6 +86,7 @@ struct zout {
 	struct zbuf blocks;		/* whole blocks, in order */
 	struct zbuf beside;		/* stream or bytes of the last extent */
 	size_t fragment;		/* so many of the last bytes are left to the packed file */
+	struct zprint *prints;		/* one for each extent; NULL without dedupe */
 };
 
 /* Encoders of one lane. */
@@ -84,6 +96,10 @@ struct zlane {
 	uint8_t *coded;			/* two times max_pcluster bytes */
 	uint8_t *input;			/* one segment, or a batch's files one by one */
 	size_t input_room;
+	/* for twins */
+	struct codec_ctx *decoder;
+	uint8_t *stored, *decoded;	/* one pcluster */
+	uint64_t gear[256];
 };
 
 int erofs_zlane_new(const struct zconfig *config, struct zlane **ret);
@@ -100,6 +116,8 @@ struct zjob {
 	size_t len;
 	bool last;			/* of its file */
 	bool beside, fragments;		/* what may become of the end of the file */
+	struct twins *twins;		/* NULL: none are looked for */
+	uint32_t serial;		/* of the batch */
 };
 
 /* Cut and compress one segment. 0, -ENOMEM… */
@@ -115,6 +133,7 @@ struct zmap {
 	size_t count;
 	uint64_t size;			/* of the file */
 	uint64_t block;			/* of the first pcluster; the others follow */
+	uint64_t twin_base;		/* added to the addresses of twins */
 	uint64_t fragment;		/* offset in the packed file, if the last extent is one */
 	size_t head;			/* bytes of the inode in front of the map */
 	unsigned int alg;
@@ -127,6 +146,42 @@ int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *b
 uint64_t erofs_zmap_bound(const struct writer *w, uint64_t size);
 /* The map of a file that is a fragment as a whole: 16 bytes. */
 void erofs_zmap_whole_fragment(uint64_t offset, uint8_t dst[16]);
+
+/* ---- equal contents (dedupe.c) ---- */
+
+struct fragments;
+struct twins;
+
+#define TWIN_DISTANCE 8u		/* batches */
+
+uint32_t erofs_fragment_hash(const uint8_t *data, size_t len);
+/* The last bytes of @node into the packed file, unless they are there. Owner. */
+int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash, const uint8_t *data, size_t len,
+		       uint64_t *ret_offset);
+void erofs_fragments_free(struct fragments *t);
+
+/* @fd: where the pclusters are read from; not owned */
+int erofs_twins_new(int fd, struct twins **ret);
+void erofs_twins_free(struct twins *t);
+/* The pclusters of a segment that was put into blocks from @block on. Owner. */
+int erofs_zout_publish(struct writer *w, struct twins *t, const struct zout *out, uint64_t block, uint32_t serial);
+/* Is it worth while to look? Any thread. */
+bool erofs_twins_may_have(struct twins *t, uint64_t key);
+
+struct ztwin_query {
+	uint64_t key;
+	const uint8_t *at;		/* the bytes of that hash */
+	size_t before, after;		/* bytes that may belong to the twin in front of it, and from it on */
+	unsigned int method;
+	uint32_t serial;
+};
+
+/*
+ * The pcluster that decodes to most of what lies around q->at; it begins *ret_back bytes in front. Any thread.
+ * ret->dlen is 0 if there is none. Return: how many bytes were looked at.
+ */
+uint32_t erofs_twins_find(struct twins *t, struct zlane *z, const struct ztwin_query *q, uint32_t blksz,
+			  struct zext *ret, size_t *ret_back);
 
 /* ---- the packed file (packed.c) ---- */
 

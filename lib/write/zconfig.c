@@ -317,6 +317,17 @@ static const struct enc_config *config_of(const struct zconfig *z, unsigned int 
 	return best;
 }
 
+void erofs_zconfig_decoder(const struct zconfig *z, struct codec_config *ret)
+{
+	const struct enc_config *c = config_of(z, CODEC_LZMA);
+
+	ret->lzma_dict_size = c ? c->dict_size : 0;
+	c = config_of(z, CODEC_DEFLATE);
+	ret->deflate_window_bits = c ? (uint8_t)__builtin_ctz(c->dict_size) : 0;
+	c = config_of(z, CODEC_ZSTD);
+	ret->zstd_window_log = c ? (uint8_t)__builtin_ctz(c->dict_size) : 0;
+}
+
 size_t erofs_zconfig_records(const struct writer *w, uint8_t dst[128])
 {
 	const struct zconfig *z = &w->z;

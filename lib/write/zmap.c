@@ -16,6 +16,9 @@
 #define ADVISE_INLINE 0x08u
 #define ADVISE_FRAGMENT 0x20u
 
+#define PARTIAL_REF 0x8000u		/* di_advise */
+#define PLEN_PARTIAL (UINT32_C(1) << 27)
+
 #define TYPE_PLAIN 0u
 #define TYPE_HEAD1 1u
 #define TYPE_NONHEAD 2u
@@ -54,6 +57,11 @@ static uint32_t blocks_of(const struct zext *e, unsigned int bits)
 	return e->beside ? 1 : (uint32_t)div_up_pow2(e->plen, bits);
 }
 
+static uint32_t own_blocks(const struct zext *e, unsigned int bits)
+{
+	return e->twin || e->beside ? 0 : blocks_of(e, bits);
+}
+
 static void begin_extent(struct cursor *c, struct lcl *l)
 {
 	uint64_t size = c->m->size, blksz = UINT64_C(1) << c->bits;
@@ -64,8 +72,8 @@ static void begin_extent(struct cursor *c, struct lcl *l)
 	l->ofs = (uint32_t)(c->la & (blksz - 1));
 	c->head = c->at;
 	c->la += c->ext->dlen;
-	c->addr = c->next_addr;
-	c->next_addr += blocks_of(c->ext, c->bits);
+	c->addr = c->ext->twin ? c->m->twin_base + c->ext->block : c->next_addr;
+	c->next_addr += own_blocks(c->ext, c->bits);
 	/* at the end of the file: the terminator, or where one would be */
 	c->next_head = c->la < size ? c->la >> c->bits : div_up_pow2(size, c->bits) - (size % blksz != 0);
 }
@@ -100,7 +108,7 @@ static struct cursor start(const struct zmap *m, unsigned int bits, bool big)
 
 struct shape {
 	unsigned int advise;
-	bool big, fragment, beside;
+	bool big, fragment, beside, twins;
 	uint64_t blocks, nlcl;
 };
 
@@ -114,7 +122,8 @@ static struct shape look(const struct writer *w, const struct zmap *m)
 		uint32_t n = blocks_of(e, w->blkbits);
 
 		s.big |= n > 1;
-		s.blocks += e->beside ? 0 : n;
+		s.blocks += own_blocks(e, w->blkbits);
+		s.twins |= e->twin;
 		s.fragment |= e->kind == ZEXT_FRAGMENT;
 		s.beside |= e->beside;
 	}
@@ -156,7 +165,7 @@ static uint8_t *make_full(const struct writer *w, const struct zmap *m, struct s
 	d = (struct disk_full_index *)(map + 16);
 	for (i = 0; i < s->nlcl; i++, d++) {
 		next_lcl(&c, &l);
-		d->di_advise = le16_of((uint16_t)l.type);
+		d->di_advise = le16_of((uint16_t)(l.type | (l.head && !l.end && c.ext->partial ? PARTIAL_REF : 0)));
 		if (l.head) {
 			uint64_t addr = c.ext->kind == ZEXT_FRAGMENT ? m->fragment >> 32 : l.addr;
 
@@ -274,9 +283,11 @@ static uint8_t *make_encoded(const struct writer *w, const struct zmap *m, struc
 		const struct zext *e = &m->ext[i];
 		uint64_t stored = (uint64_t)blocks_of(e, w->blkbits) << w->blkbits;
 		uint32_t word = (uint32_t)(e->kind == ZEXT_CODED ? stored | (m->alg + 1) << 28 : stored);
-		uint64_t addr = pa;
+		uint64_t addr = e->twin ? (m->twin_base + e->block) << w->blkbits : pa;
 		uint8_t *d = map + first + i * size;
 
+		if (e->partial)
+			word |= PLEN_PARTIAL;
 		if (e->kind == ZEXT_FRAGMENT) {
 			word = (uint32_t)m->fragment;
 			addr = m->fragment >> 32;
@@ -288,7 +299,7 @@ static uint8_t *make_encoded(const struct writer *w, const struct zmap *m, struc
 		if (size == 32)
 			put_le32(d + 16, (uint32_t)(la >> 32));
 		la += e->dlen;
-		pa += stored;
+		pa += (uint64_t)own_blocks(e, w->blkbits) << w->blkbits;
 	}
 	*ret_len = len;
 	return map;
@@ -297,7 +308,7 @@ static uint8_t *make_encoded(const struct writer *w, const struct zmap *m, struc
 int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *body)
 {
 	struct shape s = look(w, m);
-	bool full = m->legacy || w->blkbits > MAX_COMPACT_BITS || m->fragment > UINT32_MAX;
+	bool full = m->legacy || s.twins || w->blkbits > MAX_COMPACT_BITS || m->fragment > UINT32_MAX;
 	size_t len;
 	uint8_t *map;
 
