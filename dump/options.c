@@ -187,8 +187,14 @@ static int check_idle(const struct cli_parse *p, const struct dump_options *o)
 	if (!o->extract && erofs_cli_extract_needs_target(&o->how))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract",
 				       erofs_cli_extract_needs_target(&o->how));
-	OPT_TO_TAR, OPT_TO_MTREE, OPT_DIGEST, OPT_EXTRACT, OPT_ANDROID, OPT_MOUNT, OPT_MTREE_XATTRS,
-	OPT_VERITY_BLOCK, OPT_SALT,
+	if (o->android_dir ? !o->extract : o->mount_point != NULL)
+		return erofs_cli_usage(p->cli, p->usage_status, o->android_dir ? "--android-config needs --extract" :
+				       "--mount-point needs --android-config");
+	if (o->mtree_xattrs && !o->to_mtree)
+		return erofs_cli_usage(p->cli, p->usage_status, "--mtree-xattrs needs --to-mtree");
+	if ((o->digest.block || o->digest.salt_text) && !o->digest.is_verity)
+		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --digest=fsverity",
+				       o->digest.block ? "--fsverity-block" : "--salt");
 	if (o->extract || o->to_tar)
 		return 0;
 	if (o->select.strip_components)

@@ -7,6 +7,7 @@
 
 enum {
 	WORD_ABSENT, WORD_INLINE, WORD_NO_INLINE, WORD_COMPACT, WORD_EXTENDED, WORD_NO_CHECKSUM, WORD_FILTER,
+	WORD_ZTAIL, WORD_FRAGMENTS, WORD_ALL_FRAGMENTS, WORD_LEGACY, WORD_48BIT, WORD_DEDUPE,
 };
 
 static const struct {
@@ -19,18 +20,18 @@ static const struct {
 	{ "force-inode-extended", WORD_EXTENDED },
 	{ "nosbcrc", WORD_NO_CHECKSUM },
 	{ "xattr-name-filter", WORD_FILTER },
+	{ "48bit", WORD_48BIT },
+	{ "all-fragments", WORD_ALL_FRAGMENTS },
+	{ "legacy-compress", WORD_LEGACY },
+	{ "ztailpacking", WORD_ZTAIL },
+	{ "fragments", WORD_FRAGMENTS },
+	{ "dedupe", WORD_DEDUPE },
 	/* refused by name, never ignored */
-	{ "48bit", WORD_ABSENT },
-	{ "all-fragments", WORD_ABSENT },
-	{ "dedupe", WORD_ABSENT },
 	{ "dot-omitted", WORD_ABSENT },
 	{ "force-chunk-indexes", WORD_ABSENT },
 	{ "force-inode-blockmap", WORD_ABSENT },
 	{ "fragdedupe", WORD_ABSENT },
-	{ "fragments", WORD_ABSENT },
-	{ "legacy-compress", WORD_ABSENT },
 	{ "plain-xattr-prefixes", WORD_ABSENT },
-	{ "ztailpacking", WORD_ABSENT },
 };
 
 /* false: the word cannot be negated */
@@ -43,8 +44,39 @@ static bool apply(struct erofs_write_options *w, int id, bool on)
 	case WORD_EXTENDED: w->inodes = EROFS_WRITE_INODES_EXTENDED; return on;
 	case WORD_NO_CHECKSUM: w->no_checksum = on; return true;
 	case WORD_FILTER: w->no_xattr_filter = !on; return true;
+	case WORD_ZTAIL: w->ztailpacking = on; return true;
+	case WORD_FRAGMENTS: w->fragments = on; return true;
+	case WORD_ALL_FRAGMENTS: w->all_fragments = on; return true;
+	case WORD_LEGACY: w->legacy_compress = on; return true;
+	case WORD_DEDUPE: w->dedupe = on; return true;
+	case WORD_48BIT: w->encoded_extents = on; return true;
 	default: return false;
 	}
+}
+
+/* fragments=SIZE, or the number behind "fragments,": size of pclusters of the packed file. */
+static bool take_packed_size(struct erofs_write_options *w, const char *text, size_t len)
+{
+	char number[24] = "";
+	uint64_t v;
+
+	if (!len || len >= sizeof(number))
+		return false;
+	memcpy(number, text, len);
+	if (!erofs_cli_size(number, &v) || !v || v > 1 << 20)
+		return false;
+	w->packed_pcluster_size = (uint32_t)v;
+	return true;
+}
+
+static bool take_known(struct erofs_write_options *w, int id, bool negated, const char *value, size_t len)
+{
+	if (len && (id == WORD_FRAGMENTS || id == WORD_ALL_FRAGMENTS) && !negated) {
+		if (!take_packed_size(w, value + 1, len - 1))
+			return false;
+		len = 0;
+	}
+	return !len && apply(w, id, !negated);
 }
 
 static int take_word(const struct cli_parse *p, struct mkfs_options *o, const char *word, size_t len)
@@ -60,10 +92,12 @@ static int take_word(const struct cli_parse *p, struct mkfs_options *o, const ch
 			erofs_cli_usage(p->cli, 1, "-E %.*s is not implemented", (int)len, word);
 			return -EINVAL;
 		}
-		if (name + key == word + len && apply(&o->write, words[i].id, !negated))
+		if (take_known(&o->write, words[i].id, negated, name + key, len - negated - key))
 			return 1;
 		break;
 	}
+	if (o->write.fragments && take_packed_size(&o->write, word, len))
+		return 1;
 	erofs_cli_usage(p->cli, 1, "-E %.*s: unknown word", (int)len, word);
 	return -EINVAL;
 }

@@ -9,8 +9,8 @@
 
 static int print_version(const struct cli *cli)
 {
-	printf("mkfs.erofs (compatible with erofs-utils) %s\navailable compressors: \nerofs-tools %s\n",
-	       EROFS_UTILS_COMPAT, erofs_version());
+	printf("mkfs.erofs (compatible with erofs-utils) %s\navailable compressors: %s\nerofs-tools %s\n",
+	       EROFS_UTILS_COMPAT, erofs_compressors(), erofs_version());
 	return erofs_cli_close_stdout(cli) ? 1 : 0;
 }
 
@@ -23,7 +23,8 @@ static void print_result(const struct erofs_write_result *r)
 	       u[10], u[11], u[12], u[13], u[14], u[15]);
 	printf("Filesystem total blocks: %" PRIu64 " (of %" PRIu32 "-byte blocks)\n", r->blocks, r->block_size);
 	printf("Filesystem total inodes: %" PRIu64 "\nFilesystem total metadata blocks: %" PRIu64 "\n"
-	       "Filesystem total deduplicated bytes (of source files): 0\n", r->inodes, r->meta_blocks);
+	       "Filesystem total deduplicated bytes (of source files): %" PRIu64 "\n",
+	       r->inodes, r->meta_blocks, r->deduplicated);
 }
 
 static int build(struct cli *cli, const struct mkfs_options *o, struct erofs_engine *eng,
@@ -48,7 +49,6 @@ static int build(struct cli *cli, const struct mkfs_options *o, struct erofs_eng
 
 int main(int argc, char **argv)
 {
-	struct cli_engine engine = { .workers = "1" };
 	struct erofs_engine *eng = NULL;
 	struct erofs_diag *diag = NULL;
 	struct mkfs_options o;
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	} else if (!status) {
 		status = 1;
 		if (!erofs_diag_new(erofs_cli_finding, &cli, &diag) &&
-		    !erofs_cli_engine_new(&cli, &engine, 1, diag, &eng)) {
+		    !erofs_cli_engine_new(&cli, &o.engine, 1, diag, &eng)) {
 			erofs_cli_catch_signals(eng);
 			/* a signal has to be seen while nothing comes through a pipe */
 			if (o.write.source && !strcmp(o.write.source, "-"))

@@ -15,15 +15,17 @@ enum {
 	OPT_TAR, OPT_UNPACK, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG, OPT_PRODUCT,
 	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
-	OPT_LEVEL, OPT_VERBOSE, OPT_ABSENT,
+	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT, OPT_ABSENT,
 };
 
 static const struct cli_option table[] = {
 	CLI_MAIN_GROUP("Options"),
 	{ OPT_BLOCK, "", 'b', "#", "block size, 512 to 65536 (default 4096)" },
-	{ OPT_EXTENDED, "", 'E', "LIST",
-	  "noinline_data, force-inode-compact, force-inode-extended, nosbcrc, ^xattr-name-filter" },
-	CLI_VALUES("LIST noinline_data force-inode-compact force-inode-extended nosbcrc ^xattr-name-filter"),
+	{ OPT_COMPRESS, "", 'z', "ALG[,N]", "compress with this algorithm (see --version)" },
+	{ OPT_PCLUSTER, "", 'C', "SIZE", "largest pcluster, up to 1M (default a block)" },
+	{ OPT_EXTENDED, "", 'E', "LIST", "ztailpacking, fragments, all-fragments and others (see the page)" },
+	CLI_VALUES("LIST ztailpacking fragments all-fragments dedupe noinline_data legacy-compress 48bit "
+		   "force-inode-compact force-inode-extended nosbcrc ^xattr-name-filter"),
 	{ OPT_LABEL, "", 'L', "LABEL", "volume label, at most 15 bytes" },
 	{ OPT_TIME, "", 'T', "#", "build time, seconds since 1970 (default now)" },
 	{ OPT_UUID, "", 'U', "UUID", "UUID, clear, or random (default)" },
@@ -53,6 +55,10 @@ static const struct cli_option table[] = {
 	{ OPT_PRODUCT, "product-out", 0, "X", "nothing beside --fs-config-file (Android)" },
 	{ OPT_BLOCK_LIST, "block-list-file", 0, "X", "write which blocks each file has (Android)" },
 	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
+	{ OPT_HINTS, "compress-hints", 0, "FILE", "lines of SIZE [ALGORITHM] REGEX for some files" },
+	{ OPT_MAX_EXTENT, "max-extent-bytes", 0, "#", "most bytes of a file in one pcluster" },
+	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" },
+	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
 	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
@@ -62,19 +68,14 @@ static const struct cli_option table[] = {
 
 	/* refused by name, never ignored */
 	CLI_OTHER_GROUP("Not implemented"),
-	{ OPT_ABSENT, "", 'z', "X", "not implemented" },
-	{ OPT_ABSENT, "", 'C', "#", "not implemented" },
 	{ OPT_ABSENT, "", 'm', "#", "not implemented" },
 	{ OPT_ABSENT, "chunksize", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "blobdev", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "compress-hints", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "workers", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "xattr-prefix", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "offset", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "xattr-inode-digest", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "dsunit", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "root-xattr-isize", 0, "#", "not implemented" },
-	{ OPT_ABSENT, "max-extent-bytes", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "fsalignblks", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "zfeature-bits", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "zD", 0, "[X]", "not implemented" },
@@ -260,7 +261,38 @@ static int take_common(const struct cli_parse *p, struct mkfs_options *o)
 	}
 }
 
-static int take_option(const struct cli_parse *p, struct mkfs_options *o, struct times *t)
+static int take_pcluster(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	uint64_t v;
+
+	if (!erofs_cli_size(p->arg, &v) || !v || v > 1 << 20)
+		return erofs_cli_bad_value(p, "a size up to 1M");
+	w->pcluster_size = (uint32_t)v;
+	return 1;
+}
+
+static int take_max_extent(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	uint64_t v;
+
+	if (!erofs_cli_size(p->arg, &v) || !v || v > UINT32_MAX)
+		return erofs_cli_bad_value(p, "a number of bytes");
+	w->max_extent_bytes = (uint32_t)v;
+	return 1;
+}
+
+static int take_compression(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	switch (p->opt->id) {
+	case OPT_COMPRESS: w->compressors = p->arg; return 1;
+	case OPT_PCLUSTER: return take_pcluster(p, w);
+	case OPT_HINTS: w->compress_hints = p->arg; return 1;
+	case OPT_MAX_EXTENT: return take_max_extent(p, w);
+	default: return 0;
+	}
+}
+
+static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times *t)
 {
 	char name[32];
 	int r = take_common(p, o);
@@ -269,6 +301,10 @@ static int take_option(const struct cli_parse *p, struct mkfs_options *o, struct
 		r = take_owner(p, o);
 	if (!r)
 		r = take_layers(p, &o->write);
+	if (!r)
+		r = take_compression(p, &o->write);
+	if (!r)
+		r = erofs_cli_engine_option(p, &o->engine);
 	if (r)
 		return r;
 	switch (p->opt->id) {

@@ -60,10 +60,23 @@ struct erofs_write_options {
 	const char *block_list_file;	/* is written: blocks of regular files; NULL: none */
 	int hard_dereference;		/* each name gets an inode of its own */
 	int fsync;			/* flush before the image gets its name */
+	/* compression; all of the rest needs @compressors */
+	const char *compressors;	/* "lz4hc,9:zstd,level=19,dictsize=65536"; NULL: none */
+	const char *compress_hints;	/* file of lines "SIZE [INDEX] REGEX"; NULL: none */
+	uint32_t pcluster_size;		/* largest, bytes; 0: one block */
+	uint32_t packed_pcluster_size;	/* of the packed file; 0: the same */
+	uint32_t max_extent_bytes;	/* decoded; 0: as many as the format allows */
+	int ztailpacking;		/* ends of files beside their inodes, compressed */
+	int fragments;			/* ends of files into the packed file */
+	int all_fragments;		/* all of every file into the packed file */
+	int dedupe;			/* pclusters whose contents are equal only once */
+	int legacy_compress;		/* full indexes, not compact ones */
+	int encoded_extents;		/* 48-bit image */
 };
 
 struct erofs_write_result {
 	uint64_t blocks, inodes, meta_blocks;
+	uint64_t deduplicated;		/* bytes of the source that are in the image once */
 	uint32_t block_size;
 	uint8_t uuid[16];
 };
@@ -79,6 +92,9 @@ struct erofs_write_result {
  */
 EROFS_API int erofs_write(const struct erofs_write_options *options, struct erofs_engine *eng,
 			  struct erofs_diag *diag, struct erofs_write_result *ret_result);
+
+/** erofs_compressors() - names that @compressors may hold, separated by a comma and a blank */
+EROFS_API const char *erofs_compressors(void);
 
 EROFS_END_DECLS
 

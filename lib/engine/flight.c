@@ -41,6 +41,7 @@ static void land(struct flight *f)
 	if (!f->head)
 		f->tail = NULL;
 	f->bytes -= p->bytes;
+	f->count--;
 	/* asked before each delivery: a parcel that was done after a cancel may not have been filled */
 	note_cancel(f);
 	if (!f->err) {
@@ -53,7 +54,7 @@ static void land(struct flight *f)
 
 static void land_until(struct flight *f, size_t bytes)
 {
-	while (f->head && (f->bytes > bytes || head_is_done(f)))
+	while (f->head && (f->bytes > bytes || (f->most && f->count >= f->most) || head_is_done(f)))
 		if (head_is_done(f) || erofs_job_wait_for(f->job, head_is_done, f))
 			land(f);
 }
@@ -82,6 +83,7 @@ int erofs_flight_send(struct flight *f, struct parcel *parcel)
 	*(f->tail ? &f->tail->next : &f->head) = parcel;
 	f->tail = parcel;
 	f->bytes += parcel->bytes;
+	f->count++;
 	erofs_job_submit(f->job, &parcel->work);
 	if (!f->limit)
 		land_all(f);

@@ -41,6 +41,7 @@ struct flight {
 	const struct flight_ops *ops;
 	void		*arg;		/* the owner's */
 	size_t		limit, bytes;	/* in flight: allowed, there are */
+	unsigned int	most, count;	/* the same in parcels; most 0: any number */
 	struct parcel	*head, *tail;
 	int		err;		/* of the first delivery that failed, or -ECANCELED */
 };	/* all of it the owner's; workers read job and ops */
@@ -51,6 +52,12 @@ struct flight {
  *         erofs_job_flight_bytes().
  */
 void erofs_flight_begin(struct flight *f, struct job *job, size_t limit, const struct flight_ops *ops, void *arg);
+
+/** erofs_flight_keep_to() - no more than @most parcels at a time, so that what is delivered can be told */
+static inline void erofs_flight_keep_to(struct flight *f, unsigned int most)
+{
+	f->most = most;
+}
 
 /**
  * erofs_flight_send() - queue a parcel (parcel->bytes is set); it is no longer the caller's

@@ -82,7 +82,7 @@ static int open_contents(struct feed *src, const struct node *node, struct conte
 		path = erofs_node_path(node);
 		return erofs_diag_fail_path(in->w->diag, fd, path ? path : "?", "cannot open");
 	}
-	*ret = (struct contents){ .fd = fd, .owned = true };
+	*ret = (struct contents){ .fd = fd, .owned = true, .stamp = node->key };
 	return 0;
 }
 
@@ -246,6 +246,7 @@ static int read_target(struct node *node, int dirfd, const char *name)
 
 static void take_stat(struct node *node, const struct stat *st)
 {
+	node->key = contents_stamp(st);
 	node->mode = st->st_mode;
 	node->uid = st->st_uid;
 	node->gid = st->st_gid;

@@ -1,14 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
-/* Everything that is no directory: contents in whole blocks, the rest beside the inode where it fits. */
+/*
+ * Everything that is no directory, in the order of the tree: read and compressed by the workers, put into
+ * the image by the owner in the order sent. Small files travel in batches, large ones in segments.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/fdio.h"
+#include "engine/flight.h"
 #include "write/write_priv.h"
 
-#define PIECE (UINT32_C(1) << 20)	/* bytes read and written at a time; a multiple of every block size */
+#define BATCH_BYTES (UINT32_C(1) << 20)	/* of contents: the engine's notion of coarse work */
+#define BATCH_ITEMS 64
+#define RAW_BYTES 24			/* a file of up to so many is smaller beside its inode than in a fragment */
+
+enum how { HOW_NOTHING, HOW_RAW, HOW_CODED, HOW_FRAGMENT };
+
+/* A file, or a segment of one. */
+struct item {
+	struct node *node;
+	uint64_t off;
+	uint32_t len;
+	bool first, last;
+	bool compress;
+	struct zparams params;
+	/* filled in by a worker */
+	enum how how;
+	struct zout out;
+	uint8_t *raw;			/* len bytes; of coded files the bytes of the fragment */
+	uint32_t hash;			/* of a fragment */
+};
+
+struct batch {
+	struct parcel parcel;		/* first member */
+	struct writer *w;
+	uint64_t bytes;
+	uint32_t serial;
+	int err;
+	size_t count;
+	struct item items[BATCH_ITEMS];
+};
+
+/* ---- by workers ---- */
 
 static void close_contents(struct contents *c)
 {
@@ -16,24 +51,60 @@ static void close_contents(struct contents *c)
 		close(c->fd);
 }
 
-static int fail_file(struct writer *w, const struct node *node, int err, const char *what)
+static int fail_file(const struct writer *w, const struct node *node, int err, const char *what)
 {
 	auto_free char *path = erofs_node_path(node);
 
 	return erofs_diag_fail_path(w->diag, err, path ? path : "?", "%s", what);
 }
 
-/* Exactly what the size promised: a shorter file changed under our hands, and the image would lie. */
-static int read_piece(struct writer *w, const struct node *node, const struct contents *c, uint64_t off,
-		      size_t len)
+/* What was read must be one state of the file. */
+static int check_unchanged(const struct writer *w, const struct node *node, const struct contents *c)
 {
-	ssize_t got = erofs_fdio_pread(c->fd, w->scratch, len, c->off + off);
+	auto_free char *path = NULL;
+	struct stat st;
 
-	if (got < 0)
-		return fail_file(w, node, (int)got, "cannot read");
-	if ((size_t)got != len)
-		return fail_file(w, node, -EIO, "became shorter while it was read");
+	if (!c->owned || fstat(c->fd, &st))
+		return 0;
+	if ((uint64_t)st.st_size != node->size)
+		return fail_file(w, node, -EIO, "changed its size while it was read");
+	if (contents_stamp(&st) == c->stamp)
+		return 0;
+	path = erofs_node_path(node);
+	erofs_diag_warn_path(w->diag, path ? path : "?", "changed while it was read");
 	return 0;
+}
+
+static int read_item(struct writer *w, const struct item *it, uint8_t *dst)
+{
+	auto_call(close_contents) struct contents c = { .fd = -1 };
+	int err = w->feed.ops->open(&w->feed, it->node, &c);
+	ssize_t got;
+
+	if (err)
+		return err;
+	got = erofs_fdio_pread(c.fd, dst, it->len, c.off + it->off);
+	if (got < 0)
+		return fail_file(w, it->node, (int)got, "cannot read");
+	/* a shorter file changed under our hands, and the image would lie */
+	if ((size_t)got != it->len)
+		return fail_file(w, it->node, -EIO, "became shorter while it was read");
+	return it->last ? check_unchanged(w, it->node, &c) : 0;
+}
+
+static int keep_raw(struct item *it, const uint8_t *data, size_t len)
+{
+	it->raw = malloc(len);
+	if (!it->raw)
+		return -ENOMEM;
+	memcpy(it->raw, data, len);
+	return 0;
+}
+
+static int keep_fragment(struct item *it, const uint8_t *data)
+{
+	it->hash = erofs_fragment_hash(data, it->out.fragment);
+	return keep_raw(it, data, it->out.fragment);
 }
 
 static bool takes_tail(const struct writer *w, const struct node *node, size_t tail)
@@ -43,36 +114,127 @@ static bool takes_tail(const struct writer *w, const struct node *node, size_t t
 	return erofs_inode_head(node) + tail <= w->blksz || tail <= w->blksz - 64;
 }
 
-/* The scratch buffer is left with the tail in it. */
-static int put_blocks(struct writer *w, const struct node *node, struct body *body)
+static uint64_t raw_cost(const struct writer *w, const struct node *node)
 {
-	auto_call(close_contents) struct contents c = { .fd = -1 };
-	size_t tail = (size_t)(node->size % w->blksz), n;
-	uint64_t full, off, pos;
-	int err = w->feed.ops->open(&w->feed, node, &c);
+	size_t tail = (size_t)(node->size % w->blksz);
+
+	return node->size - tail + (takes_tail(w, node, tail) ? tail : tail ? w->blksz : 0);
+}
+
+static bool has_twins(const struct zout *out)
+{
+	size_t i;
+
+	for (i = 0; i < out->count; i++)
+		if (out->ext[i].twin)
+			return true;
+	return false;
+}
+
+/* Whole files only: of a large one nothing is known before its last segment. */
+static bool pays(const struct writer *w, const struct item *it)
+{
+	const struct zout *out = &it->out;
+
+	if (out->fragment || !it->first || !it->last || has_twins(out))
+		return true;
+	return out->blocks.len + out->beside.len + erofs_zmap_bound(w, it->len) < raw_cost(w, it->node);
+}
+
+static int compress_item(struct writer *w, struct zlane *z, struct item *it, uint32_t serial)
+{
+	struct zjob job = { .p = &it->params, .blksz = w->blksz, .src = z->input, .len = it->len, .last = it->last,
+			    .fragments = w->fragments, .twins = w->twins, .serial = serial,
+			    .beside = w->o->ztailpacking && !w->o->encoded_extents && !w->o->no_inline_data };
+	int err = erofs_zenc_run(z, &job, &it->out);
 
 	if (err)
 		return err;
-	if (!takes_tail(w, node, tail))
-		tail = 0;
-	full = node->size - tail;
-	body->u = full ? (uint32_t)erofs_space_blocks(&w->space, div_up_pow2(full, w->blkbits)) :
-			 DISK_NULL_BLK32;
-	pos = (uint64_t)body->u << w->blkbits;
-	for (off = 0; off < full; off += n) {
-		n = (size_t)min_u64(PIECE, full - off);
-		err = erofs_write_is_cancelled(w) ? -ECANCELED : read_piece(w, node, &c, off, n);
-		if (!err)
-			err = erofs_output_write(w, w->scratch, n, pos + off);
-		if (err)
-			return err;
+	if (pays(w, it)) {
+		it->how = HOW_CODED;
+		if (it->out.fragment == it->len && it->first)
+			it->how = HOW_FRAGMENT;
+		return it->out.fragment ? keep_fragment(it, z->input + it->len - it->out.fragment) : 0;
 	}
-	if (!tail)
+	it->how = HOW_RAW;
+	erofs_zout_free(&it->out);
+	return keep_raw(it, z->input, it->len);
+}
+
+static int read_raw(struct writer *w, struct item *it, enum how how)
+{
+	int err;
+
+	it->how = how;
+	it->raw = malloc(it->len);
+	err = it->raw ? read_item(w, it, it->raw) : -ENOMEM;
+	if (!err && how == HOW_FRAGMENT)
+		it->hash = erofs_fragment_hash(it->raw, it->len);
+	return err;
+}
+
+static int make_room(struct zlane *z, size_t len)
+{
+	if (z->input_room >= len)
 		return 0;
-	body->layout = 2;
-	body->tail = w->scratch;
-	body->tail_len = tail;
-	return read_piece(w, node, &c, full, tail);
+	free(z->input);
+	z->input_room = 0;
+	z->input = malloc(len);
+	if (!z->input)
+		return -ENOMEM;
+	z->input_room = len;
+	return 0;
+}
+
+static int fill_item(struct writer *w, struct zlane *z, struct item *it, uint32_t serial)
+{
+	int err;
+
+	if (!it->len)
+		return 0;
+	if (!it->compress || (w->fragments && it->node->size <= RAW_BYTES))
+		return read_raw(w, it, HOW_RAW);
+	if (w->o->all_fragments && w->fragments)
+		return read_raw(w, it, HOW_FRAGMENT);
+	err = make_room(z, it->len);
+	if (!err)
+		err = read_item(w, it, z->input);
+	return err ? err : compress_item(w, z, it, serial);
+}
+
+int erofs_zlane_of(struct writer *w, struct lane *lane, struct zlane **ret)
+{
+	void **slot = erofs_lane_slot(lane);
+	struct zlane *z = *slot;
+	int err = z ? 0 : erofs_zlane_new(&w->z, &z);
+
+	*slot = *ret = z;
+	return err;
+}
+
+static void fill_batch(struct lane *lane, struct parcel *parcel)
+{
+	struct batch *b = (struct batch *)parcel;
+	struct zlane *z;
+	size_t i;
+
+	b->err = erofs_zlane_of(b->w, lane, &z);
+	for (i = 0; !b->err && i < b->count && !erofs_job_is_cancelled(b->w->job); i++) {
+		b->err = fill_item(b->w, z, &b->items[i], b->serial);
+		erofs_lane_count(lane, b->items[i].last, b->items[i].len);
+	}
+}
+
+/* ---- by the owner ---- */
+
+static int put_blocks(struct writer *w, const void *data, size_t len)
+{
+	uint64_t block = erofs_space_blocks(&w->space, div_up_pow2(len, w->blkbits));
+
+	if (!w->file.blocks)
+		w->file.block = block;
+	w->file.blocks += div_up_pow2(len, w->blkbits);
+	return erofs_output_write(w, data, len, block << w->blkbits);
 }
 
 static int put_symlink(struct writer *w, const struct node *node, struct body *body)
@@ -90,22 +252,266 @@ static int put_symlink(struct writer *w, const struct node *node, struct body *b
 	return erofs_output_write(w, node->target, len, block << w->blkbits);
 }
 
-int erofs_file_put(struct writer *w, struct node *node)
+static int put_special(struct writer *w, struct node *node)
 {
 	struct body body = { 0 };
 	int err = 0;
 
-	if (S_ISREG(node->mode) && node->size)
-		err = put_blocks(w, node, &body);
-	else if (S_ISLNK(node->mode))
+	if (S_ISLNK(node->mode))
 		err = put_symlink(w, node, &body);
 	else if (S_ISCHR(node->mode) || S_ISBLK(node->mode))
 		body.u = node->rdev;
 	return err ? err : erofs_inode_put(w, node, &body);
 }
 
-int erofs_file_room(struct writer *w)
+static uint32_t first_block(const struct filestate *f)
 {
-	w->scratch = malloc(PIECE);
-	return w->scratch ? 0 : -ENOMEM;
+	return f->blocks ? (uint32_t)f->block : DISK_NULL_BLK32;
+}
+
+/* The last bytes may lie beside the inode; the rest is in blocks. */
+static int put_raw(struct writer *w, struct item *it)
+{
+	size_t tail = it->last ? (size_t)(it->len % w->blksz) : 0;
+	struct body body = { 0 };
+	int err = 0;
+
+	if (!takes_tail(w, it->node, tail))
+		tail = 0;
+	if (it->len > tail)
+		err = put_blocks(w, it->raw, it->len - tail);
+	if (err || !it->last)
+		return err;
+	body.u = first_block(&w->file);
+	if (tail) {
+		body.layout = 2;
+		body.tail = it->raw + it->len - tail;
+		body.tail_len = tail;
+	}
+	return erofs_inode_put(w, it->node, &body);
+}
+
+/* Nothing of it did shrink, and so it lies in the image as it would without compression. */
+static bool is_flat(const struct writer *w)
+{
+	const struct zout *all = &w->file.out;
+	size_t i;
+
+	for (i = 0; i < all->count; i++) {
+		const struct zext *e = &all->ext[i];
+
+		if (e->kind != ZEXT_PLAIN || e->twin || (e->dlen != w->blksz && i + 1 < all->count))
+			return false;
+	}
+	return true;
+}
+
+static int finish_coded(struct writer *w, struct item *it)
+{
+	struct filestate *f = &w->file;
+	struct zmap m = { .ext = f->out.ext, .count = f->out.count, .size = it->node->size, .block = f->block,
+			  .fragment = f->fragment, .head = erofs_inode_head(it->node),
+			  .alg = w->z.methods[it->params.method].enc->alg,
+			  .legacy = w->o->legacy_compress, .encoded = w->o->encoded_extents };
+	struct body body = { .tail = it->out.beside.data, .tail_len = it->out.beside.len };
+	int err = 0;
+
+	if (is_flat(w)) {
+		body.layout = body.tail_len ? 2 : 0;
+		body.u = first_block(f);
+		return erofs_inode_put(w, it->node, &body);
+	}
+	w->has_compressed = true;
+	w->has_beside |= body.tail_len != 0;
+	err = erofs_zmap_make(w, &m, &body);
+	if (!err)
+		err = erofs_inode_put(w, it->node, &body);
+	free((void *)body.map);
+	return err;
+}
+
+static int put_coded(struct writer *w, struct item *it, uint32_t serial)
+{
+	struct filestate *f = &w->file;
+	uint64_t block = w->space.next;
+	int err = erofs_zout_append(&f->out, it->out.ext, it->out.count);
+
+	if (!err && it->out.blocks.len)
+		err = put_blocks(w, it->out.blocks.data, it->out.blocks.len);
+	if (!err && w->twins)
+		err = erofs_zout_publish(w, w->twins, &it->out, block, serial);
+	if (!err && it->out.fragment)
+		err = erofs_fragment_put(w, it->node, it->hash, it->raw, it->out.fragment, &f->fragment);
+	return err || !it->last ? err : finish_coded(w, it);
+}
+
+static int put_fragment(struct writer *w, struct item *it)
+{
+	uint8_t map[16];
+	uint64_t offset;
+	struct body body = { .layout = 1, .map = map, .map_len = sizeof(map), .map_align = 8 };
+	/* only whole files are looked for: the segments of a large one must follow one another */
+	int err = it->first && it->last ?
+		  erofs_fragment_put(w, it->node, it->hash, it->raw, it->len, &offset) :
+		  erofs_packed_add(w, it->raw, it->len, &offset);
+
+	if (err)
+		return err;
+	if (it->first)
+		w->file.fragment = offset;
+	if (!it->last)
+		return 0;
+	erofs_zmap_whole_fragment(w->file.fragment, map);
+	return erofs_inode_put(w, it->node, &body);
+}
+
+static int deliver_item(struct writer *w, struct item *it, uint32_t serial)
+{
+	if (it->first)
+		w->file = (struct filestate){ .out = { .ext = w->file.out.ext, .room = w->file.out.room } };
+	switch (it->how) {
+	case HOW_RAW: return put_raw(w, it);
+	case HOW_CODED: return put_coded(w, it, serial);
+	case HOW_FRAGMENT: return put_fragment(w, it);
+	default: return put_special(w, it->node);
+	}
+}
+
+static int deliver_batch(void *arg, struct parcel *parcel)
+{
+	struct batch *b = (struct batch *)parcel;
+	int err = b->err;
+	size_t i;
+
+	for (i = 0; !err && i < b->count; i++)
+		err = deliver_item(arg, &b->items[i], b->serial);
+	return err;
+}
+
+static void release_batch(void *arg, struct parcel *parcel)
+{
+	struct batch *b = (struct batch *)parcel;
+	size_t i;
+
+	(void)arg;
+	for (i = 0; i < b->count; i++) {
+		free(b->items[i].raw);
+		erofs_zout_free(&b->items[i].out);
+	}
+	free(b);
+}
+
+static const struct flight_ops ops = { fill_batch, deliver_batch, release_batch };
+
+/* ---- sending ---- */
+
+static int send_batch(struct writer *w)
+{
+	struct batch *b = steal(w->batch);
+
+	if (!b)
+		return 0;
+	/* what was read, and what comes of it */
+	b->serial = w->serial++;
+	b->parcel.bytes = sizeof(*b) + 2 * (size_t)b->bytes;
+	return erofs_flight_send(w->flight, &b->parcel);
+}
+
+static int add_item(struct writer *w, const struct item *it)
+{
+	struct batch *b = w->batch;
+	int err = 0;
+
+	if (b && (b->count == BATCH_ITEMS || b->bytes + it->len > BATCH_BYTES))
+		err = send_batch(w);
+	if (err)
+		return err;
+	if (!w->batch) {
+		w->batch = b = calloc(1, sizeof(*b));
+		if (!b)
+			return -ENOMEM;
+		b->w = w;
+	}
+	b->items[b->count++] = *it;
+	b->bytes += it->len;
+	return 0;
+}
+
+size_t erofs_zsegment(uint32_t pcluster)
+{
+	/* eight pclusters and more, so that the cuts cost little */
+	return (size_t)max_u64(UINT32_C(4) << 20, 8 * (uint64_t)pcluster);
+}
+
+int erofs_file_put(struct writer *w, struct node *node)
+{
+	struct item it = { .node = node, .first = true, .last = true };
+	uint64_t segment;
+	int err = 0;
+
+	if (!S_ISREG(node->mode) || !node->size)
+		return add_item(w, &it);
+	it.compress = erofs_zconfig_for(w, node, &it.params);
+	segment = erofs_zsegment(it.params.pcluster);
+	for (; !err && it.off < node->size; it.off += it.len, it.first = false) {
+		it.len = (uint32_t)min_u64(segment, node->size - it.off);
+		it.last = it.off + it.len == node->size;
+		err = add_item(w, &it);
+	}
+	return err;
+}
+
+int erofs_files_begin(struct writer *w)
+{
+	uint32_t pcluster = w->z.max_pcluster;
+	unsigned int lanes;
+	int err = erofs_job_begin_plain(w->eng, w->diag, &w->job);
+
+	if (err)
+		return err;
+	lanes = erofs_job_active_lanes(w->job);
+	w->flight = malloc(sizeof(*w->flight));
+	if (!w->flight)
+		return -ENOMEM;
+	/* a segment each, with what comes of it, and one that waits */
+	erofs_flight_begin(w->flight, w->job, lanes > 1 ? (lanes + 1) * 2 * erofs_zsegment(pcluster) : 0, &ops, w);
+	if (w->o->dedupe && w->z.count) {
+		err = erofs_twins_new(w->out.fd, &w->twins);
+		erofs_flight_keep_to(w->flight, TWIN_DISTANCE);
+	}
+	return err ? err : erofs_packed_begin(w);
+}
+
+int erofs_files_end(struct writer *w)
+{
+	int err = send_batch(w);
+	int landed = erofs_flight_end(w->flight);
+
+	if (!err)
+		err = landed;
+	return err ? err : erofs_packed_finish(w);
+}
+
+/* Also after errors. */
+void erofs_files_fini(struct writer *w)
+{
+	unsigned int i;
+
+	if (w->batch)
+		release_batch(w, &w->batch->parcel);
+	if (w->flight)
+		erofs_flight_end(w->flight);
+	erofs_packed_fini(w);
+	for (i = 0; w->job && i < erofs_job_lanes(w->job); i++) {
+		struct lane *lane = erofs_job_lane(w->job, i);
+
+		if (lane)
+			erofs_zlane_free(*erofs_lane_slot(lane));
+	}
+	if (w->job)
+		erofs_job_end(w->job);
+	free(w->flight);
+	free(w->file.out.ext);
+	erofs_twins_free(w->twins);
+	erofs_fragments_free(w->known_fragments);
 }

@@ -9,7 +9,25 @@
 #include "base/crc32c.h"
 #include "write/foreign.h"
 
-static void fill_super(const struct writer *w, struct disk_super *sb)
+static void fill_compression(const struct writer *w, bool records, struct disk_super *sb)
+{
+	uint32_t incompat = w->has_compressed ? EROFS_INCOMPAT_ZERO_PADDING : 0;
+
+	if (records)
+		incompat |= EROFS_INCOMPAT_COMPR_CFGS;
+	if (w->has_beside)
+		incompat |= EROFS_INCOMPAT_ZTAILPACKING;
+	if (w->packed_nid || w->has_twins)
+		incompat |= EROFS_INCOMPAT_FRAGMENTS;
+	if (w->o->encoded_extents)
+		incompat |= EROFS_INCOMPAT_48BIT;
+	sb->feature_incompat = le32_of(incompat);
+	sb->packed_nid = le64_of(w->packed_nid);
+	/* the bitmap, or without records the largest distance of LZ4 */
+	sb->compr_algs = le16_of(records ? (uint16_t)w->z.algs : w->z.count ? UINT16_MAX : 0);
+}
+
+static void fill_super(const struct writer *w, bool records, struct disk_super *sb)
 {
 	uint32_t compat = EROFS_COMPAT_MTIME;
 
@@ -25,6 +43,7 @@ static void fill_super(const struct writer *w, struct disk_super *sb)
 	sb->epoch = le64_of((uint64_t)w->build_time);
 	sb->blocks_lo = le32_of((uint32_t)w->space.next);
 	memcpy(sb->uuid, w->uuid, sizeof(sb->uuid));
+	fill_compression(w, records, sb);
 	if (w->o->label)
 		memcpy(sb->volume_name, w->o->label, strlen(w->o->label));
 }
@@ -48,6 +67,8 @@ static void fill_devices(const struct writer *w, struct disk_super *sb)
 /* Covers the rest of the first block, whatever lies there (format.md 2.2). */
 int erofs_super_put(struct writer *w)
 {
+	uint8_t config[128];
+	size_t records = erofs_zconfig_records(w, config);
 	size_t len = w->blksz > DISK_SUPER_OFFSET ? w->blksz - DISK_SUPER_OFFSET : w->blksz;
 	auto_free uint8_t *buf = NULL;
 	struct disk_super sb = { 0 };
@@ -63,10 +84,12 @@ int erofs_super_put(struct writer *w)
 	buf = malloc(len);
 	if (!buf)
 		return -ENOMEM;
-	err = erofs_output_read(w, buf, len, DISK_SUPER_OFFSET);
+	err = erofs_output_write(w, config, records, DISK_SUPER_OFFSET + DISK_SUPER_BASE);
+	if (!err)
+		err = erofs_output_read(w, buf, len, DISK_SUPER_OFFSET);
 	if (err)
 		return err;
-	fill_super(w, &sb);
+	fill_super(w, records, &sb);
 	fill_devices(w, &sb);
 	memcpy(buf, &sb, DISK_SUPER_BASE);
 	if (!w->o->no_checksum) {

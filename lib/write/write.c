@@ -54,6 +54,7 @@ static int take_options(struct writer *w)
 		return refuse(w, "the label is longer than 15 bytes");
 	w->blksz = blksz;
 	w->blkbits = (unsigned int)__builtin_ctz(blksz);
+	w->fragments = o->compressors && (o->fragments || o->all_fragments);
 	w->build_time = o->has_time ? o->time : (int64_t)time(NULL);
 	return choose_uuid(w);
 }
@@ -71,14 +72,14 @@ static unsigned int count_devices(const struct erofs_write_options *o)
 /* Blocks up to the superblock's are taken; what it leaves of the last is the first gap. */
 static int begin_space(struct writer *w)
 {
-	uint64_t end = DISK_SUPER_OFFSET + DISK_SUPER_BASE;
+	uint8_t records[128];
+	uint64_t end = DISK_SUPER_OFFSET + DISK_SUPER_BASE + erofs_zconfig_records(w, records);
 	int err = erofs_space_init(&w->space, w->blkbits);
-
-	w->super_end = end;
-	end += erofs_device_room(end, count_devices(w->o));
 
 	if (err)
 		return err;
+	w->super_end = end;
+	end += erofs_device_room(end, count_devices(w->o));
 	w->space.next = div_up_pow2(end, w->blkbits);
 	w->space.meta_blocks = w->space.next;
 	return erofs_space_give(&w->space, end, w->space.next << w->blkbits);
@@ -113,7 +114,6 @@ static int put_files(struct writer *w, const struct node *dir)
 
 	if (w->files)
 		return dir->parent ? 0 : put_in_order(w);
-
 	for (i = 0; !err && i < dir->nchildren; i++) {
 		struct node *child = dir->children[i];
 
@@ -146,9 +146,11 @@ static int put_all(struct writer *w)
 		err = put_foreign(w, w->dirs[i]);
 
 	if (!err)
-		err = erofs_file_room(w);
+		err = erofs_files_begin(w);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = put_files(w, w->dirs[i]);
+	if (!err)
+		err = erofs_files_end(w);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = erofs_dir_put(w, w->dirs[i]);
 	if (!err && w->space.next > UINT32_MAX)
@@ -182,6 +184,8 @@ static int run(struct writer *w)
 	if (!err)
 		err = erofs_exclude_new(w->o, w->diag, &w->exclude);
 	if (!err)
+		err = erofs_zconfig_init(w);
+	if (!err)
 		err = begin_space(w);
 	if (err)
 		return err;
@@ -196,6 +200,8 @@ static int run(struct writer *w)
 
 static void clean_up(struct writer *w)
 {
+	erofs_files_fini(w);
+	erofs_zconfig_fini(&w->z);
 	erofs_output_drop(&w->out);
 	erofs_node_free(w->feed.root);
 	if (w->feed.ops)
@@ -206,7 +212,6 @@ static void clean_up(struct writer *w)
 	free(w->devices);
 	erofs_exclude_free(w->exclude);
 	free(w->dirs);
-	free(w->scratch);
 }
 
 int erofs_write(const struct erofs_write_options *options, struct erofs_engine *eng,
@@ -220,7 +225,7 @@ int erofs_write(const struct erofs_write_options *options, struct erofs_engine *
 		erofs_diag_fail(diag, err, AT_NOWHERE, "no memory");
 	if (!err && ret_result) {
 		*ret_result = (struct erofs_write_result){ .blocks = w.space.next, .inodes = w.ninodes,
-			.meta_blocks = w.space.meta_blocks, .block_size = w.blksz };
+			.meta_blocks = w.space.meta_blocks, .deduplicated = w.deduplicated, .block_size = w.blksz };
 		memcpy(ret_result->uuid, w.uuid, sizeof(w.uuid));
 	}
 	clean_up(&w);

@@ -8,10 +8,11 @@
  *    this room knows where nodes come from.
  * 2. The plan (plan.c): order of names, links, owners and times as the options want them, which attributes
  *    are shared, sizes of directories. Positions of directories come first, the root's before all.
- * 3. Contents (put_file.c) and the inodes of files, in the order of the tree.
+ * 3. Contents (put_file.c, z_priv.h) and the inodes of files, in the order of the tree; the packed file.
  * 4. Directories, whose nids are known now, and last the superblock.
  *
- * One thread does all of this; there are no locks.
+ * One thread, the owner, does all of this but reading and compressing contents, which the workers do in
+ * batches (engine/flight.h); there are no locks.
  */
 #ifndef EROFS_WRITE_PRIV_H
 #define EROFS_WRITE_PRIV_H
@@ -19,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <erofs/write.h>
@@ -27,7 +29,8 @@
 #include "base/cleanup.h"
 #include "diag/diag_priv.h"
 #include "disk/layout.h"
-#include "engine/engine_priv.h"
+#include "engine/flight.h"
+#include "write/z_priv.h"
 
 /* ---- nodes (node.c) ---- */
 
@@ -64,12 +67,19 @@ struct contents {
 	int fd;
 	bool owned;			/* close it */
 	uint64_t off;
+	uint64_t stamp;			/* if owned: of when the tree was read */
 };
+
+/* Changes with the time of a file. */
+static inline uint64_t contents_stamp(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st->st_mtim.tv_nsec;
+}
 
 struct feed;
 
 struct feed_ops {
-	/* 0, negative errno (reported). */
+	/* Any thread. 0, negative errno (reported). */
 	int (*open)(struct feed *src, const struct node *node, struct contents *ret);
 	void (*free)(struct feed *src);
 };
@@ -206,8 +216,21 @@ int erofs_dir_place(struct writer *w, struct node *dir);
 int erofs_dir_put(struct writer *w, struct node *dir);
 
 /* put_file.c */
+int erofs_files_begin(struct writer *w);
+/* The inode has its place when all are put, not before. */
 int erofs_file_put(struct writer *w, struct node *node);
-int erofs_file_room(struct writer *w);
+int erofs_files_end(struct writer *w);
+void erofs_files_fini(struct writer *w);
+
+struct batch;
+struct packed;
+
+/* The file whose segments are being put into the image. */
+struct filestate {
+	uint64_t block, blocks;		/* first, so many */
+	uint64_t fragment;		/* offset in the packed file */
+	struct zout out;		/* all extents so far */
+};
 
 /* put_super.c */
 int erofs_super_put(struct writer *w);
@@ -250,7 +273,19 @@ struct writer {
 	size_t nfiles;
 	uint32_t ninodes;
 	uint8_t uuid[16];
-	uint8_t *scratch;			/* of the owner */
+	struct zconfig z;			/* C */
+	bool fragments;				/* C  there is a packed file */
+	struct job *job;
+	struct flight *flight;
+	struct batch *batch;			/* being gathered */
+	struct filestate file;
+	struct packed *packed;
+	uint64_t packed_nid;			/* 0: none */
+	struct fragments *known_fragments;
+	struct twins *twins;			/* of files; NULL: not wanted */
+	uint32_t serial;			/* of the next batch */
+	uint64_t deduplicated;			/* bytes */
+	bool has_compressed, has_beside, has_twins; /* features in use */
 	dev_t out_dev;				/* the output as it was before, or is */
 	ino_t out_ino;
 	bool has_out_ino;

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/*
+ * Equal contents: fragments and pclusters (format.md 9.12). A hash only says where to look; then fragments
+ * are compared with what is in the source, pclusters with what they decode to.
+ *
+ * Workers look while the owner adds. What they may see must not depend on how fast anyone is: what came of
+ * a batch is seen by those sent TWIN_DISTANCE batches later, when it surely was added.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fdio.h"
+#include "base/hash.h"
+#include "write/write_priv.h"
+
+/* ---- fragments ---- */
+
+struct fragment {
+	const struct node *node;	/* whose end it is */
+	uint64_t offset;
+	uint32_t hash, len;
+	uint32_t next;			/* index + 1 */
+};
+
+struct fragments {
+	struct fragment *all;
+	size_t count, room;
+	uint32_t *heads;		/* as many as there is room */
+};
+
+static int grow_fragments(struct fragments *t)
+{
+	size_t room = t->room ? 2 * t->room : 1024, i;
+	struct fragment *all = realloc(t->all, room * sizeof(*all));
+	uint32_t *heads = calloc(room, sizeof(*heads));
+
+	if (all)
+		t->all = all;
+	if (!all || !heads) {
+		free(heads);
+		return -ENOMEM;
+	}
+	free(t->heads);
+	t->heads = heads;
+	t->room = room;
+	for (i = 0; i < t->count; i++) {
+		t->all[i].next = heads[t->all[i].hash & (room - 1)];
+		heads[t->all[i].hash & (room - 1)] = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static bool ends_with(struct writer *w, const struct node *node, const uint8_t *data, size_t len)
+{
+	struct contents c = { .fd = -1 };
+	auto_free uint8_t *buf = malloc(len);
+	bool same = false;
+
+	if (!buf || w->feed.ops->open(&w->feed, node, &c))
+		return false;
+	same = erofs_fdio_pread(c.fd, buf, len, c.off + node->size - len) == (ssize_t)len && !memcmp(buf, data, len);
+	if (c.owned)
+		close(c.fd);
+	return same;
+}
+
+uint32_t erofs_fragment_hash(const uint8_t *data, size_t len)
+{
+	return erofs_hash_xxh32(data, len, (uint32_t)len);
+}
+
+int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash, const uint8_t *data, size_t len,
+		       uint64_t *ret_offset)
+{
+	struct fragments *t = w->known_fragments;
+	uint32_t i, *head;
+	int err;
+
+	if (!t)
+		t = w->known_fragments = calloc(1, sizeof(*t));
+	if (!t || (t->count == t->room && grow_fragments(t)))
+		return -ENOMEM;
+	head = &t->heads[hash & (t->room - 1)];
+	for (i = *head; i; i = t->all[i - 1].next) {
+		const struct fragment *f = &t->all[i - 1];
+
+		if (f->hash != hash || f->len != len || !ends_with(w, f->node, data, len))
+			continue;
+		*ret_offset = f->offset;
+		w->deduplicated += len;
+		return 0;
+	}
+	err = erofs_packed_add(w, data, len, ret_offset);
+	if (err)
+		return err;
+	t->all[t->count] = (struct fragment){ node, *ret_offset, hash, (uint32_t)len, *head };
+	*head = (uint32_t)++t->count;
+	return 0;
+}
+
+void erofs_fragments_free(struct fragments *t)
+{
+	if (!t)
+		return;
+	free(t->all);
+	free(t->heads);
+	free(t);
+}
+
+/* ---- pclusters ---- */
+
+#define FILTER_BITS 22			/* half a MiB: stays in the cache of second level */
+#define MAX_TRIES 4			/* pclusters with this beginning that are looked at */
+
+struct twin {
+	uint64_t key, block;
+	uint32_t dlen, plen, anchor, serial;
+	uint8_t method;
+	uint32_t next;			/* index + 1 */
+};
+
+struct twins {
+	int fd;				/* where the pclusters are */
+	pthread_rwlock_t lock;		/* of all but the filter */
+	struct twin *all;
+	size_t count, room;
+	uint32_t *heads;
+	atomic_uint filter[1u << (FILTER_BITS - 5)];
+};
+
+int erofs_twins_new(int fd, struct twins **ret)
+{
+	struct twins *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->fd = fd;
+	pthread_rwlock_init(&t->lock, NULL);
+	*ret = t;
+	return 0;
+}
+
+void erofs_twins_free(struct twins *t)
+{
+	if (!t)
+		return;
+	pthread_rwlock_destroy(&t->lock);
+	free(t->all);
+	free(t->heads);
+	free(t);
+}
+
+static int grow_twins(struct twins *t)
+{
+	size_t room = t->room ? 2 * t->room : 1024, i;
+	struct twin *all = realloc(t->all, room * sizeof(*all));
+	uint32_t *heads = calloc(room, sizeof(*heads));
+
+	if (all)
+		t->all = all;
+	if (!all || !heads) {
+		free(heads);
+		return -ENOMEM;
+	}
+	free(t->heads);
+	t->heads = heads;
+	t->room = room;
+	for (i = 0; i < t->count; i++) {
+		uint32_t *head = &heads[t->all[i].key & (room - 1)];
+
+		t->all[i].next = *head;
+		*head = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static int add_twin(struct twins *t, const struct zprint *print, const struct zext *e, uint64_t block, uint32_t serial)
+{
+	uint64_t bit = print->key >> (64 - FILTER_BITS);
+	uint32_t *head;
+	int err = 0;
+
+	pthread_rwlock_wrlock(&t->lock);
+	if (t->count == t->room && grow_twins(t)) {
+		err = -ENOMEM;
+		goto out;
+	}
+	head = &t->heads[print->key & (t->room - 1)];
+	t->all[t->count] = (struct twin){ .key = print->key, .block = block, .dlen = e->dlen, .plen = e->plen,
+					  .anchor = print->anchor, .serial = serial, .method = e->method,
+					  .next = *head };
+	*head = (uint32_t)++t->count;
+	atomic_fetch_or_explicit(&t->filter[bit / 32], 1u << bit % 32, memory_order_relaxed);
+out:
+	pthread_rwlock_unlock(&t->lock);
+	return err;
+}
+
+int erofs_zout_publish(struct writer *w, struct twins *t, const struct zout *out, uint64_t block, uint32_t serial)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < out->count; i++) {
+		const struct zext *e = &out->ext[i];
+
+		if (e->twin) {
+			w->deduplicated += e->dlen;
+			w->has_twins = true;
+		}
+		if (e->twin || e->beside || e->kind == ZEXT_FRAGMENT)
+			continue;
+		if (e->kind == ZEXT_CODED && out->prints[i].key)
+			err = add_twin(t, &out->prints[i], e, block, serial);
+		block += div_up_pow2(e->plen, w->blkbits);
+	}
+	return err;
+}
+
+bool erofs_twins_may_have(struct twins *t, uint64_t key)
+{
+	uint64_t bit = key >> (64 - FILTER_BITS);
+
+	return atomic_load_explicit(&t->filter[bit / 32], memory_order_relaxed) >> bit % 32 & 1;
+}
+
+/* Those that a batch of this number may see, longest first. */
+static unsigned int find_candidates(struct twins *t, const struct ztwin_query *q, struct twin found[MAX_TRIES])
+{
+	unsigned int n = 0, at;
+	uint32_t i;
+
+	pthread_rwlock_rdlock(&t->lock);
+	i = t->room ? t->heads[q->key & (t->room - 1)] : 0;
+	for (; i; i = t->all[i - 1].next) {
+		const struct twin *x = &t->all[i - 1];
+
+		if (x->key != q->key || x->method != q->method || x->anchor > q->before ||
+		    x->serial + TWIN_DISTANCE > q->serial)
+			continue;
+		for (at = n; at && (found[at - 1].dlen < x->dlen ||
+				    (found[at - 1].dlen == x->dlen && found[at - 1].block > x->block)); at--)
+			if (at < MAX_TRIES)
+				found[at] = found[at - 1];
+		if (at < MAX_TRIES)
+			found[at] = *x;
+		n += n < MAX_TRIES;
+	}
+	pthread_rwlock_unlock(&t->lock);
+	return n;
+}
+
+/* Into z->decoded. 0 it was read; else it is of no use. */
+static int decode(struct twins *t, struct zlane *z, const struct twin *x, uint32_t blksz)
+{
+	uint32_t stored = (uint32_t)round_up_u64(x->plen, blksz);
+	struct codec_request req = {
+		.alg = z->config->methods[x->method].enc->alg, .src = z->stored, .src_len = stored,
+		.dst = z->decoded, .dst_len = x->dlen, .blksz = blksz,
+	};
+	struct codec_fault fault;
+
+	if (erofs_fdio_pread(t->fd, z->stored, stored, x->block * blksz) != (ssize_t)stored)
+		return -EIO;
+	return erofs_codec_decode(z->decoder, &req, &fault);
+}
+
+static uint32_t common_length(const uint8_t *a, const uint8_t *b, uint32_t most)
+{
+	uint32_t n = 0;
+
+	while (most - n >= 64 && !memcmp(a + n, b + n, 64))
+		n += 64;
+	while (n < most && a[n] == b[n])
+		n++;
+	return n;
+}
+
+static bool is_worth(uint32_t len, const struct twin *x, uint32_t blksz)
+{
+	if (len == x->dlen)
+		return true;
+	/* room for the count of blocks in its indexes, and not for the sake of a little */
+	return len >= 3 * blksz && len >= x->dlen / 4;
+}
+
+uint32_t erofs_twins_find(struct twins *t, struct zlane *z, const struct ztwin_query *q, uint32_t blksz,
+			  struct zext *ret, size_t *ret_back)
+{
+	struct twin found[MAX_TRIES];
+	unsigned int n = find_candidates(t, q, found), i;
+	uint32_t vain = 0, best = 0;
+
+	ret->dlen = 0;
+	for (i = 0; i < n; i++) {
+		const struct twin *x = &found[i];
+		uint32_t most = (uint32_t)min_u64(x->dlen, q->after + x->anchor), len;
+
+		if (most <= best || decode(t, z, x, blksz))
+			continue;
+		vain += x->dlen;
+		len = common_length(z->decoded, q->at - x->anchor, most);
+		if (len <= best || !is_worth(len, x, blksz))
+			continue;
+		best = len;
+		*ret = (struct zext){ .dlen = len, .plen = x->plen, .kind = ZEXT_CODED, .method = x->method,
+				      .twin = true, .partial = len < x->dlen, .block = x->block };
+		*ret_back = x->anchor;
+	}
+	return vain;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR MIT
+/*
+ * The packed file: ends of files, and whole small ones, compressed together (format.md 9.10). What is
+ * compressed waits in an unlinked file of TMPDIR, since its pclusters must lie one behind the other.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fdio.h"
+#include "base/temp.h"
+#include "engine/flight.h"
+#include "write/write_priv.h"
+
+#define COPY_BYTES (UINT32_C(1) << 20)
+
+struct segment {
+	struct parcel parcel;		/* first member */
+	struct writer *w;
+	size_t len;
+	bool last;
+	uint32_t serial;
+	int err;
+	struct zout out;
+	uint8_t data[];
+};
+
+struct packed {
+	struct node *node;
+	struct zparams params;
+	size_t segment_bytes;
+	struct segment *at;		/* being gathered */
+	struct twins *twins;		/* blocks counted from the start of the file */
+	uint32_t serial;
+	struct flight flight;
+	int fd;
+	uint64_t stored;		/* bytes in the file */
+	struct zout out;		/* extents, and the end that lies beside the inode */
+};
+
+static void fill_segment(struct lane *lane, struct parcel *parcel)
+{
+	struct segment *s = (struct segment *)parcel;
+	struct writer *w = s->w;
+	struct zjob job = { .p = &w->packed->params, .blksz = w->blksz, .src = s->data, .len = s->len,
+			    .last = s->last, .twins = w->packed->twins, .serial = s->serial, .beside = w->o->ztailpacking && !w->o->encoded_extents };
+	struct zlane *z;
+
+	s->err = erofs_zlane_of(w, lane, &z);
+	if (!s->err)
+		s->err = erofs_zenc_run(z, &job, &s->out);
+}
+
+static int deliver_segment(void *arg, struct parcel *parcel)
+{
+	struct segment *s = (struct segment *)parcel;
+	struct writer *w = arg;
+	struct packed *p = w->packed;
+	int err = s->err ? s->err : erofs_zout_append(&p->out, s->out.ext, s->out.count);
+
+	if (!err && s->out.beside.len)
+		err = erofs_zbuf_append(&p->out.beside, s->out.beside.data, s->out.beside.len);
+	if (!err && s->out.blocks.len) {
+		err = erofs_fdio_pwrite(p->fd, s->out.blocks.data, s->out.blocks.len, p->stored);
+		if (err)
+			err = erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot write a temporary file");
+	}
+	if (!err && p->twins)
+		err = erofs_zout_publish(w, p->twins, &s->out, p->stored >> w->blkbits, s->serial);
+	p->stored += s->out.blocks.len;
+	return err;
+}
+
+static void release_segment(void *arg, struct parcel *parcel)
+{
+	struct segment *s = (struct segment *)parcel;
+
+	(void)arg;
+	erofs_zout_free(&s->out);
+	free(s);
+}
+
+static const struct flight_ops ops = { fill_segment, deliver_segment, release_segment };
+
+int erofs_packed_begin(struct writer *w)
+{
+	unsigned int lanes = erofs_job_active_lanes(w->job);
+	struct packed *p;
+
+	if (!w->fragments)
+		return 0;
+	w->packed = p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->fd = -1;
+	p->params = (struct zparams){ 0, w->z.packed_pcluster };
+	p->segment_bytes = erofs_zsegment(w->z.packed_pcluster);
+	p->node = erofs_node_new("", 0);
+	if (!p->node)
+		return -ENOMEM;
+	p->node->mode = S_IFREG | 0644;
+	p->node->mtime = w->build_time;
+	p->fd = erofs_temp_file();
+	if (p->fd < 0)
+		return erofs_diag_fail(w->diag, p->fd, AT_NOWHERE, "cannot make a temporary file");
+	erofs_flight_begin(&p->flight, w->job, lanes > 1 ? (lanes + 1) * 2 * p->segment_bytes : 0, &ops, w);
+	if (!w->twins)
+		return 0;
+	erofs_flight_keep_to(&p->flight, TWIN_DISTANCE);
+	return erofs_twins_new(p->fd, &p->twins);
+}
+
+static int send_segment(struct packed *p, bool last)
+{
+	struct segment *s = steal(p->at);
+
+	if (!s)
+		return 0;
+	s->last = last;
+	s->serial = p->serial++;
+	s->parcel.bytes = sizeof(*s) + 2 * s->len;
+	return erofs_flight_send(&p->flight, &s->parcel);
+}
+
+int erofs_packed_add(struct writer *w, const uint8_t *data, size_t len, uint64_t *ret_offset)
+{
+	struct packed *p = w->packed;
+	int err = 0;
+
+	*ret_offset = p->node->size;
+	p->node->size += len;
+	while (!err && len) {
+		size_t n;
+
+		if (p->at && p->at->len == p->segment_bytes) {
+			err = send_segment(p, false);
+			if (err)
+				break;
+		}
+		if (!p->at) {
+			p->at = calloc(1, sizeof(*p->at) + p->segment_bytes);
+			if (!p->at)
+				return -ENOMEM;
+			p->at->w = w;
+		}
+		n = min_u64(len, p->segment_bytes - p->at->len);
+		memcpy(p->at->data + p->at->len, data, n);
+		p->at->len += n;
+		data += n;
+		len -= n;
+	}
+	return err;
+}
+
+static int copy_blocks(struct writer *w, uint64_t to)
+{
+	struct packed *p = w->packed;
+	auto_free uint8_t *buf = malloc(COPY_BYTES);
+	uint64_t off;
+	size_t n;
+	int err = buf ? 0 : -ENOMEM;
+
+	for (off = 0; !err && off < p->stored; off += n) {
+		n = (size_t)min_u64(COPY_BYTES, p->stored - off);
+		if (erofs_write_is_cancelled(w))
+			return -ECANCELED;
+		if (erofs_fdio_pread(p->fd, buf, n, off) != (ssize_t)n)
+			return erofs_diag_fail(w->diag, -EIO, AT_NOWHERE, "cannot read a temporary file");
+		err = erofs_output_write(w, buf, n, to + off);
+	}
+	return err;
+}
+
+int erofs_packed_finish(struct writer *w)
+{
+	struct packed *p = w->packed;
+	struct zmap m;
+	struct body body = { 0 };
+	int err, landed;
+
+	if (!p || !p->node->size)
+		return 0;
+	err = send_segment(p, true);
+	landed = erofs_flight_end(&p->flight);
+	if (err || landed)
+		return err ? err : landed;
+	p->node->ino = ++w->ninodes;
+	err = erofs_inode_choose(w, p->node);
+	if (err)
+		return err;
+	m = (struct zmap){ .ext = p->out.ext, .count = p->out.count, .size = p->node->size,
+			   .head = erofs_inode_head(p->node), .alg = w->z.methods[0].enc->alg,
+			   .legacy = w->o->legacy_compress, .encoded = w->o->encoded_extents };
+	m.block = erofs_space_blocks(&w->space, p->stored >> w->blkbits);
+	m.twin_base = m.block;
+	body.tail = p->out.beside.data;
+	body.tail_len = p->out.beside.len;
+	w->has_compressed = true;
+	w->has_beside |= body.tail_len != 0;
+	err = copy_blocks(w, m.block << w->blkbits);
+	if (!err)
+		err = erofs_zmap_make(w, &m, &body);
+	if (!err)
+		err = erofs_inode_put(w, p->node, &body);
+	free((void *)body.map);
+	w->packed_nid = p->node->nid;
+	return err;
+}
+
+void erofs_packed_fini(struct writer *w)
+{
+	struct packed *p = w->packed;
+
+	if (!p)
+		return;
+	if (p->flight.job)
+		erofs_flight_end(&p->flight);
+	free(p->at);
+	erofs_node_free(p->node);
+	if (p->fd >= 0)
+		close(p->fd);
+	erofs_zout_free(&p->out);
+	erofs_twins_free(p->twins);
+	free(p);
+}
