@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* --verify: is the image what was put in? Differences are told as they come. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,7 @@ static FILE *make_spool(void)
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
-	fd = mkostemp(path, 02000000 /* O_CLOEXEC */);
+	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	unlink(path);

@@ -66,18 +66,14 @@ static int add_path(struct compare_parcel *p, struct compare_item *at, const cha
 	return err ? err : erofs_tarbuf_add(&p->names, "", 1);
 }
 
-/* The record stands in facts with what it refers to behind it, both aligned. */
+/* The record stands in facts with what it refers to behind it; whoever reads it copies it out. */
 static int add_record(struct compare_parcel *p, struct compare_item *at, const struct wanted *w,
 		      const struct tarbuf *buf)
 {
-	static const uint8_t zeros[16];
-	size_t pad = -p->facts.len & 15;
-	int err = erofs_tarbuf_add(&p->facts, zeros, pad);
+	int err;
 
-	_Static_assert(sizeof(struct wanted) % 8 == 0, "what follows is aligned");
 	at->record = p->facts.len;
-	if (!err)
-		err = erofs_tarbuf_add(&p->facts, w, sizeof(*w));
+	err = erofs_tarbuf_add(&p->facts, w, sizeof(*w));
 	if (!err && buf)
 		err = erofs_tarbuf_add(&p->facts, buf->data, buf->len);
 	return err;

@@ -85,9 +85,6 @@ static int gather_xattrs(struct compare_lane *l, int fd, const char *path, struc
 	w->has |= COMPARE_XATTRS;
 	if (!count)
 		return 0;
-	while (b->len % 16)
-		if (erofs_tarbuf_add(b, "", 1))
-			return -ENOMEM;
 	w->xattrs = b->len;
 	err = erofs_tarbuf_reserve(b, count * sizeof(struct wanted_xattr));
 	b->len += err ? 0 : count * sizeof(struct wanted_xattr);

@@ -101,12 +101,9 @@ static int start_record(struct record *r, const struct tarbuf *path, uint64_t li
 
 static int put_xattrs(struct record *r, struct wanted *w)
 {
-	static const uint8_t zeros[16];
-	int err = erofs_tarbuf_add(&r->buf, zeros, -r->buf.len & 15);
-
 	w->xattrs = r->buf.len;
 	w->nxattrs = r->nxattrs;
-	return err || !r->nxattrs ? err : erofs_tarbuf_add(&r->buf, r->xattrs, r->nxattrs * sizeof(*r->xattrs));
+	return r->nxattrs ? erofs_tarbuf_add(&r->buf, r->xattrs, r->nxattrs * sizeof(*r->xattrs)) : 0;
 }
 
 /* The record is complete. */

@@ -64,7 +64,6 @@ static int add_target(struct tar_source *s, struct wanted *w, const char *target
 
 static int add_xattrs(struct tar_source *s, struct wanted *w, const struct untar_entry *e)
 {
-	static const uint8_t zeros[16];
 	size_t i, n = 0;
 	int err = 0;
 
@@ -91,8 +90,6 @@ static int add_xattrs(struct tar_source *s, struct wanted *w, const struct untar
 			err = erofs_tarbuf_add(&s->buf, xa->value, xa->len);
 		n++;
 	}
-	if (!err)
-		err = erofs_tarbuf_add(&s->buf, zeros, -s->buf.len & 15);
 	w->xattrs = s->buf.len;
 	w->nxattrs = n;
 	return err || !n ? err : erofs_tarbuf_add(&s->buf, s->xattrs, n * sizeof(*s->xattrs));

@@ -68,7 +68,7 @@ def environment():
     env = {'PATH': os.path.join(work, 'bin') + ':' + os.environ['PATH'], 'HOME': os.path.join(work, 'outdir'),
            'TERM': 'xterm', 'LC_ALL': 'C.UTF-8', 'TOLD': os.path.join(work, 'told'), 'HISTFILE': '/dev/null',
            'XDG_CONFIG_HOME': work + '/config', 'XDG_DATA_HOME': work + '/data', 'XDG_CACHE_HOME': work + '/cache'}
-    for name in ('ASAN_OPTIONS', 'UBSAN_OPTIONS', 'LD_LIBRARY_PATH'):
+    for name in ('ASAN_OPTIONS', 'LSAN_OPTIONS', 'UBSAN_OPTIONS', 'LD_LIBRARY_PATH'):
         if name in os.environ:
             env[name] = os.environ[name]
     return env
