@@ -23,7 +23,8 @@ static void note_item(struct sums *s, const struct sums_pack *p, const struct su
 {
 	const struct sums_value *v = &item->value;
 
-	if (item->ino.nlink > 1 && (v->has_sha || v->has_verity))
+	/* whatever the link count says: a damaged one must not make us hash a file a million times */
+	if (v->has_sha || v->has_verity)
 		s->known[v->nid % SUMS_KNOWN] = *v;
 	s->res->entries += s->mtree || !item->failed;
 	if (!item->failed)
@@ -188,7 +189,7 @@ static void recall(const struct sums *s, struct sums_item *item)
 	const struct sums_value *v = &s->known[item->ino.nid % SUMS_KNOWN];
 
 	item->value.nid = item->ino.nid;
-	if (item->ino.nlink <= 1 || v->nid != item->ino.nid || !(v->has_sha || v->has_verity))
+	if (v->nid != item->ino.nid || !(v->has_sha || v->has_verity))
 		return;
 	item->known = true;
 	item->value = *v;
