@@ -80,7 +80,8 @@ static void escapes_are_octal_or_of_c(void **state)
 	static const struct {
 		const char *text, *wanted;
 	} cases[] = {
-		{ "a\\040b", "a b" }, { "\\134\\377", "\\\377" }, { "a\\sb\\tc\\n", "a b\tc\n" }, { "\\\\\\#\\*", "\\#*" },
+		{ "a\\040b", "a b" }, { "\\134\\377", "\\\377" }, { "a\\sb\\tc\\n", "a b\tc\n" },
+		{ "\\\\\\#\\*", "\\#*" },
 		{ "plain", "plain" }, { "\\0401", " 1" }, { "\\q", NULL }, { "a\\", NULL }, { "\\40", NULL },
 		{ "\\400", NULL }, { "\\M-a", NULL },
 	};
