@@ -95,7 +95,7 @@ static const struct cli_option table[] = {
 int mkfs_print_help(const struct cli *cli, bool all)
 {
 	puts("Usage: mkfs.erofs [OPTIONS] FILE SOURCE...\n"
-	     "Make an EROFS image of a directory, a tar archive or other images, uncompressed.\n");
+	     "Make an EROFS image of a directory, a tar archive or other images.\n");
 	erofs_cli_print_options(table, all);
 	return erofs_cli_close_stdout(cli) ? 1 : 0;
 }

@@ -45,7 +45,8 @@ static void fill_segment(struct lane *lane, struct parcel *parcel)
 	struct segment *s = (struct segment *)parcel;
 	struct writer *w = s->w;
 	struct zjob job = { .p = &w->packed->params, .blksz = w->blksz, .src = s->data, .len = s->len,
-			    .last = s->last, .twins = w->packed->twins, .serial = s->serial, .beside = w->o->ztailpacking && !w->o->encoded_extents };
+			    .last = s->last, .beside = w->o->ztailpacking && !w->o->encoded_extents,
+			    .twins = w->packed->twins, .serial = s->serial };
 	struct zlane *z;
 
 	s->err = erofs_zlane_of(w, lane, &z);
@@ -86,7 +87,6 @@ static const struct flight_ops ops = { fill_segment, deliver_segment, release_se
 
 int erofs_packed_begin(struct writer *w)
 {
-	unsigned int lanes = erofs_job_active_lanes(w->job);
 	struct packed *p;
 
 	if (!w->fragments)
@@ -105,7 +105,7 @@ int erofs_packed_begin(struct writer *w)
 	p->fd = erofs_temp_file();
 	if (p->fd < 0)
 		return erofs_diag_fail(w->diag, p->fd, AT_NOWHERE, "cannot make a temporary file");
-	erofs_flight_begin(&p->flight, w->job, lanes > 1 ? (lanes + 1) * 2 * p->segment_bytes : 0, &ops, w);
+	erofs_flight_begin(&p->flight, w->job, erofs_zflight_bytes(w, w->z.packed_pcluster), &ops, w);
 	if (!w->twins)
 		return 0;
 	erofs_flight_keep_to(&p->flight, TWIN_DISTANCE);

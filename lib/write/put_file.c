@@ -443,6 +443,14 @@ size_t erofs_zsegment(uint32_t pcluster)
 	return (size_t)max_u64(UINT32_C(4) << 20, 8 * (uint64_t)pcluster);
 }
 
+size_t erofs_zflight_bytes(const struct writer *w, uint32_t pcluster)
+{
+	/* a segment each, with what comes of it, and one that waits; half of the limit, as there are two flights */
+	size_t wanted = ((size_t)erofs_job_active_lanes(w->job) + 1) * 2 * erofs_zsegment(pcluster);
+
+	return (size_t)min_u64(wanted, 4 * (uint64_t)erofs_job_flight_bytes(w->job));
+}
+
 int erofs_file_put(struct writer *w, struct node *node)
 {
 	struct item it = { .node = node, .first = true, .last = true };
@@ -464,17 +472,14 @@ int erofs_file_put(struct writer *w, struct node *node)
 int erofs_files_begin(struct writer *w)
 {
 	uint32_t pcluster = w->z.max_pcluster;
-	unsigned int lanes;
 	int err = erofs_job_begin_plain(w->eng, w->diag, &w->job);
 
 	if (err)
 		return err;
-	lanes = erofs_job_active_lanes(w->job);
 	w->flight = malloc(sizeof(*w->flight));
 	if (!w->flight)
 		return -ENOMEM;
-	/* a segment each, with what comes of it, and one that waits */
-	erofs_flight_begin(w->flight, w->job, lanes > 1 ? (lanes + 1) * 2 * erofs_zsegment(pcluster) : 0, &ops, w);
+	erofs_flight_begin(w->flight, w->job, erofs_zflight_bytes(w, pcluster), &ops, w);
 	if (w->o->dedupe && w->z.count) {
 		err = erofs_twins_new(w->out.fd, &w->twins);
 		erofs_flight_keep_to(w->flight, TWIN_DISTANCE);

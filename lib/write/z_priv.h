@@ -108,6 +108,8 @@ void erofs_zlane_free(struct zlane *z);
 int erofs_zlane_of(struct writer *w, struct lane *lane, struct zlane **ret);
 /* Bytes of a segment of files with such pclusters. */
 size_t erofs_zsegment(uint32_t pcluster);
+/* Bytes that may be in flight. */
+size_t erofs_zflight_bytes(const struct writer *w, uint32_t pcluster);
 
 struct zjob {
 	const struct zparams *p;

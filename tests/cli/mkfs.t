@@ -95,14 +95,12 @@ def _():
     expect(make(fresh(), top, top), 1, 'unexpected')
 
 
-ABSENT = ['-zlz4', '-C65536', '-m4096', '--MZ', '--zD', '--clean=data', '--incremental=data', '--gzinfo',
+ABSENT = ['-m4096', '--MZ', '--zD', '--clean=data', '--incremental=data', '--gzinfo',
           '--vmdk-desc=x', '--s3=x', '--oci', '--dsunit=1', '--fsalignblks=1', '--zfeature-bits=1',
           '--async-queue-limit=1',
-          '--chunksize=4096', '--blobdev=x', '--compress-hints=x',
-          '--workers=1', '--xattr-prefix=x', '--offset=4096', '--xattr-inode-digest=x',
-          '--root-xattr-isize=9', '--max-extent-bytes=9', '--ungzip=x', '--unxz=x', '-E48bit', '-Ededupe',
-          '-Efragments', '-Eall-fragments', '-Efragments=65536', '-Eztailpacking', '-E^ztailpacking',
-          '-Efragdedupe=inode', '-Elegacy-compress', '-Edot-omitted', '-Eplain-xattr-prefixes',
+          '--chunksize=4096', '--blobdev=x',
+          '--xattr-prefix=x', '--offset=4096', '--xattr-inode-digest=x',
+          '--root-xattr-isize=9', '--ungzip=x', '--unxz=x', '-Efragdedupe=inode', '-Edot-omitted', '-Eplain-xattr-prefixes',
           '-Eforce-inode-blockmap', '-Eforce-chunk-indexes']
 
 
