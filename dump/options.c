@@ -23,23 +23,23 @@ static const struct cli_option table[] = {
 	{ OPT_STATISTICS, "", 'S', "", "show statistics of the image" },
 	{ OPT_EXTENTS, "", 'e', "", "show the extents of --path or --nid" },
 	{ OPT_LIST, "ls", 0, "", "list a directory, / if none is named" },
+	{ OPT_CAT, "cat", 0, "", "write the contents of --path or --nid to stdout" },
+	{ OPT_TO_TAR, "to-tar", 0, "[FILE]", "write the tree as a pax archive to stdout or FILE" },
+	{ OPT_TO_MTREE, "to-mtree", 0, "[FILE]", "write an mtree manifest, with SHA-256" },
+	{ OPT_DIGEST, "digest", 0, "ALG", "digests of files: sha256, sha512, fsverity[-sha512]" },
+	{ OPT_EXTRACT, "extract", 0, "[DIR]", "write the tree into DIR (default: erofs-root)" },
+
+	CLI_OTHER_GROUP("Details"),
 	{ OPT_RECURSIVE, "recursive", 0, "", "with --ls: all below, full paths, one a line" },
 	{ OPT_LONG, "long", 0, "", "with --ls: mode, owner, size, time, name, target" },
 	{ OPT_PRINT0, "print0", 0, "", "with --ls: names only, each ends with NUL" },
-	{ OPT_CAT, "cat", 0, "", "write the contents of --path or --nid to stdout" },
-	{ OPT_TO_TAR, "to-tar", 0, "[FILE]", "write the tree as a pax archive to stdout or FILE" },
-	{ OPT_TO_MTREE, "to-mtree", 0, "[FILE]", "write an mtree manifest with SHA-256 to stdout or FILE" },
-	{ OPT_DIGEST, "digest", 0, "ALG", "digests of files: sha256, sha512, fsverity[-sha512]" },
-	{ OPT_EXTRACT, "extract", 0, "[DIR]", "write the tree into DIR (default: erofs-root)" },
 	{ OPT_UDEV, "blkid-udev", 0, "", "show KEY=value lines for udev" },
-
-	CLI_OTHER_GROUP("Selection"),
-	CLI_SELECT_OPTIONS,
-
-	CLI_OTHER_GROUP("Digests"),
 	{ OPT_MTREE_XATTRS, "mtree-xattrs", 0, "", "with --to-mtree: xattrs and fs-verity as comments" },
 	{ OPT_VERITY_BLOCK, "fsverity-block", 0, "N", "block size of fs-verity (default 4096)" },
 	{ OPT_SALT, "salt", 0, "HEX", "salt of fs-verity, up to 32 bytes (default: none)" },
+
+	CLI_OTHER_GROUP("Selection"),
+	CLI_SELECT_OPTIONS,
 
 	CLI_OTHER_GROUP("Extraction"),
 	CLI_EXTRACT_OPTIONS,
@@ -64,12 +64,13 @@ static const struct cli_option table[] = {
 
 int dump_print_help(const struct cli *cli, bool all)
 {
-	puts("Usage: dump.erofs [OPTIONS] IMAGE [MEMBER...]\n"
-	     "Look into an EROFS image, or take something out. Members: with --extract, --to-*, --digest, --ls.");
+	/* short: one screen of 24 lines */
+	printf("Usage: dump.erofs [OPTIONS] IMAGE [MEMBER...]%s\n", all ? "" : "  (more: --help=all, man page)");
+	if (all)
+		puts("Look into an EROFS image, or take something out. Members: for --extract, --ls, streams and digests.");
 	erofs_cli_print_options(table, all);
-	if (!all)
-		puts("--help=all describes these, with examples: man dump.erofs.");
-	puts("Exit status: 0 all was delivered, 1 not there or only in part, 2 trouble.");
+	if (all)
+		puts("Exit status: 0 all was delivered, 1 not there or only in part, 2 trouble.");
 	return erofs_cli_close_stdout(cli) ? DUMP_TROUBLE : 0;
 }
 

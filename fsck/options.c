@@ -49,12 +49,12 @@ static const struct cli_option table[] = {
 int fsck_print_help(const struct cli *cli, bool all)
 {
 	puts("Usage: fsck.erofs [OPTIONS] IMAGE\n"
-	     "Check an EROFS image, or extract it with --extract=DIR. Nothing is ever repaired.");
+	     "Check an EROFS image, or extract it with --extract=DIR. Nothing is repaired.");
 	erofs_cli_print_options(table, all);
 	if (!all)
 		puts("--help=all describes these, with examples: man fsck.erofs.");
-	puts("A plain check does not decode data; --extract, --workers, --reserved-pages and --stats do.\n"
-	     "Exit status: 0 clean, 4 damage, 8 could not do it, 16 usage, 32 cancelled, or a sum of these.");
+	puts("Data is decoded with --extract, --workers, --reserved-pages or --stats.\n"
+	     "Status, a sum: 0 clean, 4 damage, 8 could not do it, 16 usage, 32 cancelled.");
 	return erofs_cli_close_stdout(cli) ? CLI_FSCK_FAILED : 0;
 }
 
