@@ -10,7 +10,7 @@
 
 struct lz4_encoder {
 	int level;
-	void *work;		/* of the high-compression coder */
+	LZ4_streamHC_t *work;	/* of the high-compression coder */
 };
 
 static int make_lz4(const struct enc_config *config, void **ret_state)
@@ -32,7 +32,7 @@ static int make_lz4hc(const struct enc_config *config, void **ret_state)
 	if (err)
 		return err;
 	e = *ret_state;
-	e->work = malloc((size_t)LZ4_sizeofStateHC());
+	e->work = LZ4_createStreamHC();
 	if (e->work)
 		return 0;
 	free(e);
@@ -54,8 +54,9 @@ static int fill_lz4hc(void *state, const uint8_t *src, size_t *len, uint8_t *dst
 	struct lz4_encoder *e = state;
 	int taken = (int)*len, got;
 
-	got = LZ4_compress_HC_destSize(e->work, (const char *)src, (char *)dst, &taken, (int)room,
-				       e->level);
+	/* clearing its 256 KiB for each pcluster takes a tenth of the time that a tree of sources takes */
+	LZ4_resetStreamHC_fast(e->work, e->level);
+	got = LZ4_compress_HC_continue_destSize(e->work, (const char *)src, (char *)dst, &taken, (int)room);
 	*len = (size_t)taken;
 	return got;
 }
@@ -64,7 +65,7 @@ static void free_lz4(void *state)
 {
 	struct lz4_encoder *e = state;
 
-	free(e->work);
+	LZ4_freeStreamHC(e->work);
 	free(e);
 }
 
