@@ -4,7 +4,7 @@
 
     bench.py --build DIR --peer DIR --keep DIR [--rounds N] [--parts WORD,...] IMAGE...
 
-Parts: check, extract, verify, small, latency, pages, scale. Prints text; writes results.txt and chart.svg to
+Parts: check, extract, verify, dump, mkfs, small, latency, pages, scale. Prints text; writes results.txt and chart.svg to
 the folder --keep. Never passes or fails; what this machine cannot do is "not measured: REASON".
 """
 import argparse
@@ -289,6 +289,78 @@ def part_verify(b):
             b.say('  %-58s not measured: dump.erofs has no --to-mtree' % name)
 
 
+def tree_of(image):
+    tree = os.path.realpath(image[:-6] + '.tree')
+    return tree if os.path.isdir(tree) else None
+
+
+def mount_tar(image):
+    """What one does without --to-tar: mount, tar. A pipe, since tar reads nothing for /dev/null."""
+    where = tempfile.mkdtemp()
+    begin = time.monotonic()
+    done = subprocess.run(['sh', '-c', 'mount -t erofs -o loop,ro "$0" "$1" && tar -C "$1" -cf - . | cat >/dev/null',
+                           image, where], capture_output=True)
+    seconds = time.monotonic() - begin
+    subprocess.run(['umount', where], check=False, capture_output=True)
+    os.rmdir(where)
+    return Run(seconds, done.returncode, 0, '')
+
+
+def part_dump(b):
+    b.say('dump.erofs: streams, extraction, listings')
+    dump = os.path.join(b.args.build, 'dump', 'dump.erofs')
+    for image in b.args.images:
+        name = os.path.basename(image)[:-6]
+        squash = make_squash(b, image, tree_of(image))
+        warm(image)
+        commands = {
+            'tar': [dump, '--to-tar=-', image],
+            'mtree': [dump, '--to-mtree', image],
+            'extract': [dump, '--workers=percpu', '--extract=@DIR@', image],
+            'fsck': [b.fsck, '--workers=percpu', '--extract=@DIR@', image],
+            'list': [dump, '--ls', '--recursive', image],
+        }
+        if os.geteuid() == 0:
+            commands['mount'] = lambda image=image: mount_tar(image)
+        if squash:
+            commands['unsquashfs'] = ['unsquashfs', '-l', squash]
+        r = interleave(commands, max(3, b.args.rounds // 2), b.args.target)
+        if 'mount' in r:
+            b.ratio('%s: --to-tar / mount and tar' % name, r['tar'], r['mount'], 0.5)
+        b.ratio('%s: dump --extract / fsck --extract' % name, r['extract'], r['fsck'], 1.0)
+        if squash:
+            b.ratio('%s: --ls --recursive / unsquashfs -l' % name, r['list'], r['unsquashfs'], 0.3)
+        b.say('  %-58s %9.4f s  RSS %.1f MiB' % ('%s: --to-mtree' % name, median(r['mtree']),
+                                                max(x.rss for x in r['mtree']) / 1024))
+
+
+MKFS_SETS = ['-zlz4', '-zlz4hc,9', '-zzstd,3', '-zlzma']
+MKFS_WORDS = [[], ['-Eall-fragments,dedupe']]
+
+
+def part_mkfs(b):
+    b.say("mkfs.erofs against the peer's, with the peer's codec libraries; -C65536")
+    words = peer_words(b)
+    mine = [words[0], '--library-path', words[1]] if words else []
+    mine.append(os.path.join(b.args.build, 'mkfs', 'mkfs.erofs'))
+    out = tempfile.mkdtemp(dir=b.args.target)
+    for tree in sorted({tree_of(i) for i in b.args.images} - {None}):
+        for more in MKFS_WORDS:
+            for codec in os.environ.get('CODECS', ' '.join(MKFS_SETS)).split():
+                common = ['--quiet', '-T0', '-Uclear', codec, '-C65536', *more]
+                images = [os.path.join(out, side) for side in ('mine', 'theirs')]
+                # lzma takes minutes
+                r = interleave({'mine': [*mine, *common, images[0], tree], 'theirs': [b.mkfs, *common, images[1], tree]},
+                               1 if codec == '-zlzma' else max(3, b.args.rounds // 2))
+                name = '%s %s' % (os.path.basename(tree), ' '.join([codec, *more]))
+                b.ratio('%s: time' % name, r['mine'], r['theirs'], 0.9)
+                sizes = [os.path.getsize(i) for i in images]
+                b.say('  %-58s %d  against %d  ratio %.4f  goal 1.01 %s' % (
+                    '%s: bytes' % name, *sizes, sizes[0] / sizes[1],
+                    'reached' if sizes[0] <= 1.01 * sizes[1] else 'MISSED'))
+    shutil.rmtree(out)
+
+
 class Load:
     """Busy loops, so many per CPU, at normal priority."""
 
@@ -448,7 +520,7 @@ def main():
     parser.add_argument('--keep', required=True, help='folder for results')
     parser.add_argument('--rounds', type=int, default=7)
     parser.add_argument('--target', default='/dev/shm', help='where to extract to, a tmpfs')
-    parser.add_argument('--parts', default='check,extract,verify,small,latency,pages,scale')
+    parser.add_argument('--parts', default='check,extract,verify,dump,mkfs,small,latency,pages,scale')
     parser.add_argument('images', nargs='+')
     b = Bench(parser.parse_args())
     version = subprocess.run([b.peer, '-V'], capture_output=True, text=True).stdout.split('\n')[0]
