@@ -144,3 +144,36 @@ def grow(top, seed):
         os.chmod(path, dice.choice((0o644, 0o600, 0o755, 0o4755, 0o1777)) | (0o700 if path in folders else 0))
     for path in files + folders[::-1]:
         os.utime(path, ns=(0, dice.choice((0, 1700000000 * 10 ** 9, 1234567890123456789, -10 ** 9))))
+
+
+KINDS = 5
+
+
+def of_kind(dice, kind, size):
+    """Zeros, noise, one word again and again, noise that comes twice, a mixture."""
+    if kind == 0:
+        return bytes(size)
+    if kind == 1:
+        return dice.randbytes(size)
+    if kind == 2:
+        return (b'the same words again and again, %d\n' % dice.randrange(99) * (size // 30 + 1))[:size]
+    if kind == 3:
+        half = dice.randbytes(size // 2 + 1)
+        return (half + half)[:size]
+    return pattern(dice, size)
+
+
+def make_borders(top, seed=7):
+    """Some 2 MiB of files whose sizes are those of blocks and pclusters, one more and one less."""
+    dice = random.Random(seed)
+    for size in (512, 1024, 4096, 8192, 16384, 65536):
+        for kind in range(KINDS):
+            for more in (-1, 0, 1) if size < 16384 else (dice.choice((-1, 0, 1)),):
+                write(os.path.join(top, 'k%d' % kind, '%06d' % (size + more)), of_kind(dice, kind, size + more))
+    for n in range(60):
+        write(os.path.join(top, 'small', 's%03d' % n), of_kind(dice, n % KINDS, n * 67))
+    whole = pattern(dice, 150000)
+    for name, data in (('one', whole), ('two', whole), ('shifted', b'xyz' + whole), ('part', whole[70000:120001]),
+                       ('noisy', dice.randbytes(3000) + whole[:80000] + dice.randbytes(5000) + whole[60000:])):
+        write(os.path.join(top, 'same', name), data)
+    write(os.path.join(top, 'large'), pattern(dice, 1 << 20) + dice.randbytes(70000) + bytes(65537))

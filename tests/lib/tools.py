@@ -387,7 +387,12 @@ class Mount:
         return self.path
 
     def __exit__(self, *_):
-        subprocess.run(['umount', self.path], capture_output=True)
+        # a program that another thread is just starting may still hold what we had open
+        for _ in range(40):
+            if not subprocess.run(['umount', self.path], capture_output=True).returncode:
+                return
+            time.sleep(0.05)
+        subprocess.run(['umount', '-l', self.path], capture_output=True)
 
 
 def tmpfs(size):
