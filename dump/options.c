@@ -65,9 +65,11 @@ static const struct cli_option table[] = {
 int dump_print_help(const struct cli *cli, bool all)
 {
 	/* short: one screen of 24 lines */
-	printf("Usage: dump.erofs [OPTIONS] IMAGE [MEMBER...]%s\n", all ? "" : "  (more: --help=all, man page)");
+	printf("Usage: dump.erofs [OPTIONS] IMAGE [MEMBER...]%s\n",
+	       all ? "" : "  (more: --help=all, man page)");
 	if (all)
-		puts("Look into an EROFS image, or take something out. Members: for --extract, --ls, streams and digests.");
+		puts("Look into an EROFS image, or take something out. "
+		     "Members: for --extract, --ls, streams and digests.");
 	erofs_cli_print_options(table, all);
 	if (all)
 		puts("Exit status: 0 all was delivered, 1 not there or only in part, 2 trouble.");
