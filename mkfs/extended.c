@@ -8,6 +8,7 @@
 enum {
 	WORD_ABSENT, WORD_INLINE, WORD_NO_INLINE, WORD_COMPACT, WORD_EXTENDED, WORD_NO_CHECKSUM, WORD_FILTER,
 	WORD_ZTAIL, WORD_FRAGMENTS, WORD_ALL_FRAGMENTS, WORD_LEGACY, WORD_48BIT, WORD_DEDUPE,
+	WORD_INDEXES, WORD_BLOCKMAP,
 };
 
 static const struct {
@@ -26,10 +27,10 @@ static const struct {
 	{ "ztailpacking", WORD_ZTAIL },
 	{ "fragments", WORD_FRAGMENTS },
 	{ "dedupe", WORD_DEDUPE },
+	{ "force-chunk-indexes", WORD_INDEXES },
+	{ "force-inode-blockmap", WORD_BLOCKMAP },
 	/* refused by name, never ignored */
 	{ "dot-omitted", WORD_ABSENT },
-	{ "force-chunk-indexes", WORD_ABSENT },
-	{ "force-inode-blockmap", WORD_ABSENT },
 	{ "fragdedupe", WORD_ABSENT },
 	{ "plain-xattr-prefixes", WORD_ABSENT },
 };
@@ -49,6 +50,8 @@ static bool apply(struct erofs_write_options *w, int id, bool on)
 	case WORD_ALL_FRAGMENTS: w->all_fragments = on; return true;
 	case WORD_LEGACY: w->legacy_compress = on; return true;
 	case WORD_DEDUPE: w->dedupe = on; return true;
+	case WORD_INDEXES: w->chunk_map = EROFS_WRITE_CHUNK_INDEXES; return on;
+	case WORD_BLOCKMAP: w->chunk_map = EROFS_WRITE_CHUNK_BLOCKMAP; return on;
 	case WORD_48BIT: w->encoded_extents = on; return true;
 	default: return false;
 	}

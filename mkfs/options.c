@@ -15,7 +15,8 @@ enum {
 	OPT_TAR, OPT_UNPACK, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG, OPT_PRODUCT,
 	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
-	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT, OPT_ABSENT,
+	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT,
+	OPT_CHUNK, OPT_BLOB, OPT_ABSENT,
 };
 
 static const struct cli_option table[] = {
@@ -57,6 +58,8 @@ static const struct cli_option table[] = {
 	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
 	{ OPT_HINTS, "compress-hints", 0, "FILE", "lines of SIZE [ALGORITHM] REGEX for some files" },
 	{ OPT_MAX_EXTENT, "max-extent-bytes", 0, "#", "most bytes of a file in one pcluster" },
+	{ OPT_CHUNK, "chunksize", 0, "#", "in chunks of this size, equal ones once: what is not compressed" },
+	{ OPT_BLOB, "blobdev", 0, "FILE", "the chunks into this file or device" },
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" },
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
@@ -69,8 +72,6 @@ static const struct cli_option table[] = {
 	/* refused by name, never ignored */
 	CLI_OTHER_GROUP("Not implemented"),
 	{ OPT_ABSENT, "", 'm', "#", "not implemented" },
-	{ OPT_ABSENT, "chunksize", 0, "#", "not implemented" },
-	{ OPT_ABSENT, "blobdev", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "xattr-prefix", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "offset", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "xattr-inode-digest", 0, "[X]", "not implemented" },
@@ -281,6 +282,16 @@ static int take_max_extent(const struct cli_parse *p, struct erofs_write_options
 	return 1;
 }
 
+static int take_chunk(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	uint64_t v;
+
+	if (!erofs_cli_size(p->arg, &v) || !v || v > 1 << 30 || v & (v - 1))
+		return erofs_cli_bad_value(p, "a power of two from the block size to 1G");
+	w->chunk_size = (uint32_t)v;
+	return 1;
+}
+
 static int take_compression(const struct cli_parse *p, struct erofs_write_options *w)
 {
 	switch (p->opt->id) {
@@ -288,6 +299,8 @@ static int take_compression(const struct cli_parse *p, struct erofs_write_option
 	case OPT_PCLUSTER: return take_pcluster(p, w);
 	case OPT_HINTS: w->compress_hints = p->arg; return 1;
 	case OPT_MAX_EXTENT: return take_max_extent(p, w);
+	case OPT_CHUNK: return take_chunk(p, w);
+	case OPT_BLOB: w->blob = p->arg; return 1;
 	default: return 0;
 	}
 }

@@ -52,7 +52,7 @@ static void fill_devices(const struct writer *w, struct disk_super *sb)
 {
 	uint32_t incompat = le32_get(sb->feature_incompat);
 
-	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX)
+	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX || w->has_chunks)
 		incompat |= EROFS_INCOMPAT_CHUNKED_FILE;
 	if (w->ndevices)
 		incompat |= EROFS_INCOMPAT_DEVICE_TABLE;
@@ -86,7 +86,7 @@ int erofs_super_put(struct writer *w)
 		return -ENOMEM;
 	err = erofs_output_write(w, config, records, DISK_SUPER_OFFSET + DISK_SUPER_BASE);
 	if (!err)
-		err = erofs_output_read(w, buf, len, DISK_SUPER_OFFSET);
+		err = erofs_output_read(w, &w->out, buf, len, DISK_SUPER_OFFSET);
 	if (err)
 		return err;
 	fill_super(w, records, &sb);

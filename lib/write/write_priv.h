@@ -149,22 +149,26 @@ void erofs_xattr_fini(struct writer *w);
 /* ---- the output (image_out.c) ---- */
 
 struct output {
+	const char *name;		/* as the user said it */
 	int fd;
+	uint64_t start;			/* what is written counts from there */
 	char *path;			/* symlinks resolved */
 	char *temp;			/* NULL: in place */
 	bool regular;
 	uint64_t end;			/* bytes written so far reach to here */
 };
 
-int erofs_output_open(struct writer *w);
+int erofs_output_open(struct writer *w, struct output *out, const char *name, uint64_t start);
 /* All of it is written: give it its size, so that it can be read. */
-int erofs_output_finish(struct writer *w, uint64_t size);
+int erofs_output_finish(struct writer *w, struct output *out, uint64_t size);
 /* Flush if asked for, give it its name. */
-int erofs_output_commit(struct writer *w);
+int erofs_output_commit(struct writer *w, struct output *out);
 /* Remove what is not finished. */
 void erofs_output_drop(struct output *out);
+int erofs_output_put(struct writer *w, struct output *out, const void *buf, size_t len, uint64_t off);
+int erofs_output_read(struct writer *w, struct output *out, void *buf, size_t len, uint64_t off);
+/* Into the image. */
 int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off);
-int erofs_output_read(struct writer *w, void *buf, size_t len, uint64_t off);
 
 /* ---- space (space.c) ---- */
 
@@ -232,6 +236,18 @@ struct filestate {
 	struct zout out;		/* all extents so far */
 };
 
+/* chunks.c: files in chunks, of which equal ones are stored once (format.md 6.3) */
+int erofs_chunks_check(struct writer *w);	/* the options; 0, -EINVAL (reported) */
+int erofs_chunks_begin(struct writer *w);
+void erofs_chunks_fini(struct writer *w);
+/* What chunks are found by, 0 of zeros; free() it. Any thread. */
+int erofs_chunks_print(const struct writer *w, const uint8_t *data, size_t len, uint32_t **ret);
+/* Part of a file, whole chunks but for its end: the inode comes with its last. Owner, in order. */
+int erofs_chunks_put(struct writer *w, struct node *node, uint64_t off, const uint8_t *data, size_t len,
+		     const uint32_t *prints);
+/* The data device is complete. */
+int erofs_chunks_end(struct writer *w);
+
 /* put_super.c */
 int erofs_super_put(struct writer *w);
 
@@ -263,7 +279,8 @@ struct writer {
 	unsigned int ndevices;
 	struct exclude *exclude;		/* C */
 	struct feed feed;
-	struct output out;
+	struct output out, blob;		/* the image; the device of chunks, if it has a name */
+	struct chunks *chunks;			/* NULL: files are not in chunks */
 	struct space space;
 	struct xattr_item **xattr_heads;	/* hash table */
 	size_t xattr_nheads, xattr_count;
@@ -285,10 +302,12 @@ struct writer {
 	struct twins *twins;			/* of files; NULL: not wanted */
 	uint32_t serial;			/* of the next batch */
 	uint64_t deduplicated;			/* bytes */
-	bool has_compressed, has_beside, has_twins; /* features in use */
-	dev_t out_dev;				/* the output as it was before, or is */
-	ino_t out_ino;
-	bool has_out_ino;
+	bool has_compressed, has_beside, has_twins, has_chunks; /* features in use */
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} outs[2];				/* the outputs as they were before, or are */
+	unsigned int nouts;
 };	/* C constant once the source is read */
 
 bool erofs_write_is_cancelled(const struct writer *w);
