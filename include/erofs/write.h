@@ -82,6 +82,14 @@ struct erofs_write_options {
 	uint32_t chunk_size;		/* power of two from the block size to 1 GiB; 0: no chunks */
 	const char *blob;		/* file or device for the chunks; NULL: into the image */
 	enum erofs_write_chunk_map chunk_map;
+	uint64_t offset;		/* the image begins there in its file; what is in front stays */
+	/* attributes */
+	const char *const *xattr_prefixes;	/* stored once; ends with NULL, may be NULL */
+	int plain_xattr_prefixes;	/* their table is never in the packed file */
+	uint32_t root_xattr_room;	/* least bytes of the root's attributes, up to 262140 */
+	const char *inode_digest;	/* attribute with the SHA-256 of each file's contents; NULL: none */
+	int dot_omitted;		/* no "." in directories; 48-bit image */
+	int no_fragment_dedupe;		/* equal fragments are stored each */
 };
 
 struct erofs_write_result {

@@ -51,7 +51,7 @@ int erofs_chunks_check(struct writer *w)
 	const struct erofs_write_options *o = w->o;
 
 	if (!o->chunk_size)
-		return o->blob ? refuse(w, "a device for chunks (--blobdev) without a size of chunks (--chunksize)") : 0;
+		return o->blob ? refuse(w, "a device for chunks, but no size of chunks (--chunksize)") : 0;
 	if (o->chunk_size & (o->chunk_size - 1) || o->chunk_size < w->blksz || o->chunk_size > MAX_CHUNK)
 		return refuse(w, "the chunk size is no power of two from the block size to 1 GiB");
 	if (o->source_type >= EROFS_WRITE_TAR_INDEX)
@@ -187,10 +187,10 @@ static int find(struct writer *w, struct fresh *run, const uint8_t *data, struct
 {
 	struct chunks *t = w->chunks;
 	unsigned int tries = 0;
-	uint32_t i;
+	uint32_t i = t->room ? t->heads[c->print & (t->room - 1)] : 0;
 	int r = 0;
 
-	for (i = t->room ? t->heads[c->print & (t->room - 1)] : 0; !r && i && tries < MAX_TRIES; i = t->all[i - 1].next) {
+	for (; !r && i && tries < MAX_TRIES; i = t->all[i - 1].next) {
 		const struct chunk *known = &t->all[i - 1];
 
 		if (known->print != c->print || known->len != c->len)

@@ -96,6 +96,28 @@ static int open_in_place(struct output *out, const char *path)
 	return wipe_super(out);
 }
 
+/* What is in front of the image in the file that it replaces. */
+static int copy_front(const struct output *out)
+{
+	int fd = open(out->path, O_RDONLY | O_CLOEXEC), err = 0;
+	auto_free uint8_t *buf = malloc(ZEROS);
+	uint64_t off;
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (!buf)
+		err = -ENOMEM;
+	for (off = 0; !err && off < out->start; off += (uint64_t)n) {
+		n = erofs_fdio_pread(fd, buf, (size_t)min_u64(ZEROS, out->start - off), off);
+		if (n <= 0)
+			break;
+		err = erofs_fdio_pwrite(out->fd, buf, (size_t)n, off);
+	}
+	close(fd);
+	return err ? err : n < 0 ? (int)n : 0;
+}
+
 static int open_any(struct output *out)
 {
 	struct stat st;
@@ -118,7 +140,7 @@ static int open_any(struct output *out)
 	err = open_temp(out, exists ? &st : NULL);
 	if (exists && (err == -EACCES || err == -EPERM || err == -EROFS))
 		return open_in_place(out, out->path);
-	return err;
+	return err || !exists || !out->start ? err : copy_front(out);
 }
 
 static int fail_output(const struct writer *w, const struct output *out, int err)

@@ -496,7 +496,7 @@ int erofs_files_begin(struct writer *w)
 		return -ENOMEM;
 	erofs_flight_begin(w->flight, w->job, erofs_zflight_bytes(w, pcluster), &ops, w);
 	if (w->o->dedupe && w->z.count) {
-		err = erofs_twins_new(w->out.fd, &w->twins);
+		err = erofs_twins_new(w->out.fd, w->out.start, &w->twins);
 		erofs_flight_keep_to(w->flight, TWIN_DISTANCE);
 	}
 	return err ? err : erofs_packed_begin(w);

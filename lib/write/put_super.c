@@ -35,6 +35,14 @@ static void fill_super(const struct writer *w, bool records, struct disk_super *
 		compat |= EROFS_COMPAT_SB_CHKSUM;
 	if (w->xattr_count && !w->o->no_xattr_filter)
 		compat |= EROFS_COMPAT_XATTR_FILTER;
+	if (w->nprefixes && !w->prefixes_packed)
+		compat |= EROFS_COMPAT_PLAIN_XATTR_PFX;
+	if (w->o->inode_digest) {
+		compat |= EROFS_COMPAT_ISHARE_XATTRS;
+		sb->ishare_xattr_prefix_id = (uint8_t)w->digest_prefix;
+	}
+	sb->xattr_prefix_count = (uint8_t)w->nprefixes;
+	sb->xattr_prefix_start = le32_of(w->prefix_start);
 	sb->magic = le32_of(DISK_SUPER_MAGIC);
 	sb->feature_compat = le32_of(compat);
 	sb->blkszbits = (uint8_t)w->blkbits;
@@ -54,6 +62,10 @@ static void fill_devices(const struct writer *w, struct disk_super *sb)
 
 	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX || w->has_chunks)
 		incompat |= EROFS_INCOMPAT_CHUNKED_FILE;
+	if (w->nprefixes)
+		incompat |= EROFS_INCOMPAT_XATTR_PREFIXES;
+	if (w->o->dot_omitted)
+		incompat |= EROFS_INCOMPAT_48BIT;
 	if (w->ndevices)
 		incompat |= EROFS_INCOMPAT_DEVICE_TABLE;
 	sb->feature_incompat = le32_of(incompat);

@@ -52,11 +52,15 @@ static int take_options(struct writer *w)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
 	if (o->label && strlen(o->label) > 15)
 		return refuse(w, "the label is longer than 15 bytes");
+	if (o->root_xattr_room > 4 * UINT16_MAX)
+		return refuse(w, "the room for attributes of the root is more than 262140 bytes");
 	w->blksz = blksz;
 	w->blkbits = (unsigned int)__builtin_ctz(blksz);
 	w->fragments = o->compressors && (o->fragments || o->all_fragments);
 	w->build_time = o->has_time ? o->time : (int64_t)time(NULL);
 	err = erofs_chunks_check(w);
+	if (!err)
+		err = erofs_prefixes_take(w);
 	return err ? err : choose_uuid(w);
 }
 
@@ -150,6 +154,8 @@ static int put_all(struct writer *w)
 		err = erofs_chunks_begin(w);
 	if (!err)
 		err = erofs_files_begin(w);
+	if (!err)
+		err = erofs_prefixes_put(w);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = put_files(w, w->dirs[i]);
 	if (!err)
@@ -203,7 +209,7 @@ static int run(struct writer *w)
 	if (!err)
 		err = erofs_android_apply(w);
 	if (!err)
-		err = erofs_output_open(w, &w->out, w->o->output, 0);
+		err = erofs_output_open(w, &w->out, w->o->output, w->o->offset);
 	if (!err && w->o->blob)
 		err = erofs_output_open(w, &w->blob, w->o->blob, 0);
 	return err ? err : put_all(w);
@@ -221,6 +227,7 @@ static void clean_up(struct writer *w)
 		w->feed.ops->free(&w->feed);
 	erofs_xattr_fini(w);
 	erofs_space_fini(&w->space);
+	free(w->prefixes);
 	free(w->files);
 	free(w->devices);
 	erofs_exclude_free(w->exclude);

@@ -53,9 +53,10 @@ struct node {
 	uint32_t rdev;			/* as on disk; devices */
 	uint32_t nchildren, nxattrs, nshared;
 	uint32_t ino;			/* serial number */
-	bool extended;			/* 64 bytes */
-	bool excluded;			/* and all below it; the source drops it when the tree is complete */
-	bool apart;			/* an inode of several names, see tree_priv.h */
+	bool extended:1;		/* 64 bytes */
+	bool excluded:1;		/* and all below it; the source drops it when the tree is complete */
+	bool apart:1;			/* an inode of several names, see tree_priv.h */
+	uint16_t xattr_room;		/* least size of attributes, in units of 4 bytes */
 	uint64_t block;			/* directories: first full block */
 	uint64_t key;			/* for the source's own use */
 	struct foreign *foreign;	/* regular files: contents lie on extra devices, see foreign.h */
@@ -116,6 +117,18 @@ int erofs_exclude_node(const struct writer *w, struct node *node);
 
 /* ---- attributes (put_xattr.c) ---- */
 
+struct xattr_prefix {
+	const char *infix;		/* borrowed from the options; with the base name in front, what it stands for */
+	size_t len;
+	uint8_t base;
+};
+
+/* xattr_extra.c */
+int erofs_prefixes_take(struct writer *w);	/* those of the options; 0, -EINVAL (reported), -ENOMEM */
+int erofs_prefixes_put(struct writer *w);
+/* Of the contents of each regular file, if the options want it. Before attributes are shared. */
+int erofs_digests_add(struct writer *w);
+
 struct xattr_item {
 	struct xattr_item *next;	/* of its hash class */
 	uint64_t hash;
@@ -123,6 +136,7 @@ struct xattr_item {
 	uint32_t refs;			/* inodes */
 	bool shared;
 	uint8_t index, name_len;
+	uint8_t disk_index, infix_len;	/* with a long prefix: it, and the bytes of the suffix that it stands for */
 	uint16_t value_len;
 	uint8_t bytes[];		/* suffix and value */
 };
@@ -136,6 +150,11 @@ int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const
 void erofs_xattr_drop(struct node *node, bool (*is_dropped)(const char *name));
 /* Add all of @from, which is another node. 0, -ENOMEM. */
 int erofs_xattr_copy(struct node *to, const struct node *from);
+/* Index and suffix of a name; 0: none of the format. */
+uint8_t erofs_xattr_split(const char *name, const char **ret_suffix);
+/* The one of this name becomes, or there is a new one. 0, -ENOMEM. */
+int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
+			size_t len);
 /* Decide which are shared. After the last erofs_xattr_add(). */
 void erofs_xattr_share(struct writer *w);
 /* Order within a node, once that is decided. */
@@ -284,6 +303,10 @@ struct writer {
 	struct space space;
 	struct xattr_item **xattr_heads;	/* hash table */
 	size_t xattr_nheads, xattr_count;
+	struct xattr_prefix *prefixes;		/* C */
+	unsigned int nprefixes, digest_prefix;	/* C */
+	uint32_t prefix_start;			/* of the table, in units of 4 bytes */
+	bool prefixes_packed;			/* in the packed file */
 	struct node **dirs;			/* all directories, parents first */
 	size_t ndirs, dirs_room;
 	struct node **files;			/* all others in the order of contents; NULL: the tree's */
