@@ -6,8 +6,9 @@
 #include "mkfs.h"
 
 enum {
-	WORD_ABSENT, WORD_INLINE, WORD_NO_INLINE, WORD_COMPACT, WORD_EXTENDED, WORD_NO_CHECKSUM, WORD_FILTER,
+	WORD_INLINE, WORD_NO_INLINE, WORD_COMPACT, WORD_EXTENDED, WORD_NO_CHECKSUM, WORD_FILTER,
 	WORD_ZTAIL, WORD_FRAGMENTS, WORD_ALL_FRAGMENTS, WORD_LEGACY, WORD_48BIT, WORD_DEDUPE,
+	WORD_INDEXES, WORD_BLOCKMAP, WORD_PLAIN, WORD_DOT, WORD_FRAGDEDUPE,
 };
 
 static const struct {
@@ -26,12 +27,11 @@ static const struct {
 	{ "ztailpacking", WORD_ZTAIL },
 	{ "fragments", WORD_FRAGMENTS },
 	{ "dedupe", WORD_DEDUPE },
-	/* refused by name, never ignored */
-	{ "dot-omitted", WORD_ABSENT },
-	{ "force-chunk-indexes", WORD_ABSENT },
-	{ "force-inode-blockmap", WORD_ABSENT },
-	{ "fragdedupe", WORD_ABSENT },
-	{ "plain-xattr-prefixes", WORD_ABSENT },
+	{ "force-chunk-indexes", WORD_INDEXES },
+	{ "force-inode-blockmap", WORD_BLOCKMAP },
+	{ "dot-omitted", WORD_DOT },
+	{ "fragdedupe", WORD_FRAGDEDUPE },
+	{ "plain-xattr-prefixes", WORD_PLAIN },
 };
 
 /* false: the word cannot be negated */
@@ -49,6 +49,11 @@ static bool apply(struct erofs_write_options *w, int id, bool on)
 	case WORD_ALL_FRAGMENTS: w->all_fragments = on; return true;
 	case WORD_LEGACY: w->legacy_compress = on; return true;
 	case WORD_DEDUPE: w->dedupe = on; return true;
+	case WORD_INDEXES: w->chunk_map = EROFS_WRITE_CHUNK_INDEXES; return on;
+	case WORD_BLOCKMAP: w->chunk_map = EROFS_WRITE_CHUNK_BLOCKMAP; return on;
+	case WORD_PLAIN: w->plain_xattr_prefixes = on; return true;
+	case WORD_DOT: w->dot_omitted = on; return true;
+	case WORD_FRAGDEDUPE: w->no_fragment_dedupe = !on; return true;
 	case WORD_48BIT: w->encoded_extents = on; return true;
 	default: return false;
 	}
@@ -69,6 +74,21 @@ static bool take_packed_size(struct erofs_write_options *w, const char *text, si
 	return true;
 }
 
+/* "inode" and "full" say what may be equal to what: here any fragments are. */
+static bool take_fragdedupe(struct erofs_write_options *w, const char *how, size_t len)
+{
+	static const char *const kinds[] = { "off", "inode", "full" };
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		if (len != strlen(kinds[i]) || memcmp(how, kinds[i], len))
+			continue;
+		w->no_fragment_dedupe = !i;
+		return true;
+	}
+	return false;
+}
+
 static bool take_known(struct erofs_write_options *w, int id, bool negated, const char *value, size_t len)
 {
 	if (len && (id == WORD_FRAGMENTS || id == WORD_ALL_FRAGMENTS) && !negated) {
@@ -76,6 +96,8 @@ static bool take_known(struct erofs_write_options *w, int id, bool negated, cons
 			return false;
 		len = 0;
 	}
+	if (len && id == WORD_FRAGDEDUPE && !negated)
+		return take_fragdedupe(w, value + 1, len - 1);
 	return !len && apply(w, id, !negated);
 }
 
@@ -88,10 +110,6 @@ static int take_word(const struct cli_parse *p, struct mkfs_options *o, const ch
 	for (i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strlen(words[i].name) != key || memcmp(words[i].name, name, key))
 			continue;
-		if (words[i].id == WORD_ABSENT) {
-			erofs_cli_usage(p->cli, 1, "-E %.*s is not implemented", (int)len, word);
-			return -EINVAL;
-		}
 		if (take_known(&o->write, words[i].id, negated, name + key, len - negated - key))
 			return 1;
 		break;

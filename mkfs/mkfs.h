@@ -10,7 +10,7 @@
 struct mkfs_options {
 	struct erofs_write_options write;
 	struct cli_engine engine;
-	struct cli_list paths, regexes;
+	struct cli_list paths, regexes, prefixes;
 	uint32_t uid, gid;
 	bool help, help_all, version, quiet;
 	bool product_out;

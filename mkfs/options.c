@@ -15,7 +15,8 @@ enum {
 	OPT_TAR, OPT_UNPACK, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG, OPT_PRODUCT,
 	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
-	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT, OPT_ABSENT,
+	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT,
+	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_ABSENT,
 };
 
 static const struct cli_option table[] = {
@@ -57,6 +58,12 @@ static const struct cli_option table[] = {
 	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
 	{ OPT_HINTS, "compress-hints", 0, "FILE", "lines of SIZE [ALGORITHM] REGEX for some files" },
 	{ OPT_MAX_EXTENT, "max-extent-bytes", 0, "#", "most bytes of a file in one pcluster" },
+	{ OPT_CHUNK, "chunksize", 0, "#", "in chunks of this size, equal ones once: what is not compressed" },
+	{ OPT_BLOB, "blobdev", 0, "FILE", "the chunks into this file or device" },
+	{ OPT_OFFSET, "offset", 0, "#", "the image begins there in FILE" },
+	{ OPT_PREFIX, "xattr-prefix", 0, "X", "attributes whose names begin so are stored shorter" },
+	{ OPT_ROOM, "root-xattr-isize", 0, "#", "least size of the root's attributes" },
+	{ OPT_DIGEST, "xattr-inode-digest", 0, "[X]", "this attribute of each file is its SHA-256" },
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" },
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
@@ -69,13 +76,7 @@ static const struct cli_option table[] = {
 	/* refused by name, never ignored */
 	CLI_OTHER_GROUP("Not implemented"),
 	{ OPT_ABSENT, "", 'm', "#", "not implemented" },
-	{ OPT_ABSENT, "chunksize", 0, "#", "not implemented" },
-	{ OPT_ABSENT, "blobdev", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "xattr-prefix", 0, "X", "not implemented" },
-	{ OPT_ABSENT, "offset", 0, "#", "not implemented" },
-	{ OPT_ABSENT, "xattr-inode-digest", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "dsunit", 0, "#", "not implemented" },
-	{ OPT_ABSENT, "root-xattr-isize", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "fsalignblks", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "zfeature-bits", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "zD", 0, "[X]", "not implemented" },
@@ -281,6 +282,16 @@ static int take_max_extent(const struct cli_parse *p, struct erofs_write_options
 	return 1;
 }
 
+static int take_chunk(const struct cli_parse *p, struct erofs_write_options *w)
+{
+	uint64_t v;
+
+	if (!erofs_cli_size(p->arg, &v) || !v || v > 1 << 30 || v & (v - 1))
+		return erofs_cli_bad_value(p, "a power of two from the block size to 1G");
+	w->chunk_size = (uint32_t)v;
+	return 1;
+}
+
 static int take_compression(const struct cli_parse *p, struct erofs_write_options *w)
 {
 	switch (p->opt->id) {
@@ -288,6 +299,28 @@ static int take_compression(const struct cli_parse *p, struct erofs_write_option
 	case OPT_PCLUSTER: return take_pcluster(p, w);
 	case OPT_HINTS: w->compress_hints = p->arg; return 1;
 	case OPT_MAX_EXTENT: return take_max_extent(p, w);
+	case OPT_CHUNK: return take_chunk(p, w);
+	case OPT_BLOB: w->blob = p->arg; return 1;
+	default: return 0;
+	}
+}
+
+static int take_place(const struct cli_parse *p, struct mkfs_options *o)
+{
+	uint64_t v;
+
+	switch (p->opt->id) {
+	case OPT_OFFSET:
+		if (!erofs_cli_size(p->arg, &o->write.offset) || o->write.offset > INT64_MAX / 2)
+			return erofs_cli_bad_value(p, "a number of bytes");
+		return 1;
+	case OPT_PREFIX: return erofs_cli_append(&o->prefixes, p->arg);
+	case OPT_DIGEST: o->write.inode_digest = p->arg ? p->arg : "erofs.fingerprint.v1"; return 1;
+	case OPT_ROOM:
+		if (!erofs_cli_size(p->arg, &v) || v > UINT32_MAX)
+			return erofs_cli_bad_value(p, "a number of bytes");
+		o->write.root_xattr_room = (uint32_t)v;
+		return 1;
 	default: return 0;
 	}
 }
@@ -303,6 +336,8 @@ static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times
 		r = take_layers(p, &o->write);
 	if (!r)
 		r = take_compression(p, &o->write);
+	if (!r)
+		r = take_place(p, o);
 	if (!r)
 		r = erofs_cli_engine_option(p, &o->engine);
 	if (r)
@@ -412,6 +447,7 @@ int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_optio
 		return 0;
 	ret->write.exclude_paths = ret->paths.words;
 	ret->write.exclude_regexes = ret->regexes.words;
+	ret->write.xattr_prefixes = ret->prefixes.words;
 	return settle_times(cli, ret, &t) ? 1 : take_operands(argc, argv, &p, ret);
 }
 
@@ -419,6 +455,7 @@ void mkfs_free_options(struct mkfs_options *o)
 {
 	free(o->paths.words);
 	free(o->regexes.words);
+	free(o->prefixes.words);
 	free(o->sources.words);
 }
 

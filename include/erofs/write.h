@@ -27,6 +27,12 @@ enum erofs_write_sort {
 	EROFS_WRITE_SORT_NONE,		/* in that of the archive */
 };
 
+enum erofs_write_chunk_map {
+	EROFS_WRITE_CHUNK_AUTO,		/* the shortest */
+	EROFS_WRITE_CHUNK_BLOCKMAP,	/* 4 bytes a chunk; not with a blob */
+	EROFS_WRITE_CHUNK_INDEXES,	/* 8 bytes */
+};
+
 struct erofs_write_options {
 	size_t size;			/* sizeof(struct erofs_write_options) */
 	const char *output;		/* file, device, or /dev/fd/N */
@@ -72,6 +78,18 @@ struct erofs_write_options {
 	int dedupe;			/* pclusters whose contents are equal only once */
 	int legacy_compress;		/* full indexes, not compact ones */
 	int encoded_extents;		/* 48-bit image */
+	/* what is not compressed in chunks, of which equal ones are stored once and zeros not at all */
+	uint32_t chunk_size;		/* power of two from the block size to 1 GiB; 0: no chunks */
+	const char *blob;		/* file or device for the chunks; NULL: into the image */
+	enum erofs_write_chunk_map chunk_map;
+	uint64_t offset;		/* the image begins there in its file; what is in front stays */
+	/* attributes */
+	const char *const *xattr_prefixes;	/* stored once; ends with NULL, may be NULL */
+	int plain_xattr_prefixes;	/* their table is never in the packed file */
+	uint32_t root_xattr_room;	/* least bytes of the root's attributes, up to 262140 */
+	const char *inode_digest;	/* attribute with the SHA-256 of each file's contents; NULL: none */
+	int dot_omitted;		/* no "." in directories; 48-bit image */
+	int no_fragment_dedupe;		/* equal fragments are stored each */
 };
 
 struct erofs_write_result {

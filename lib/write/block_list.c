@@ -121,7 +121,8 @@ int erofs_block_list_put(struct writer *w)
 {
 	struct block_list *l;
 	struct erofs_image *img;
-	int err = erofs_open(w->out.temp ? w->out.temp : w->o->output, NULL, w->diag, &img);
+	const struct erofs_open_options oo = { .size = sizeof(oo), .offset = w->out.start };
+	int err = erofs_open(w->out.temp ? w->out.temp : w->o->output, &oo, w->diag, &img);
 
 	if (err)
 		return err;

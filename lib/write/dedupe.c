@@ -84,7 +84,7 @@ int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash,
 	if (!t || (t->count == t->room && grow_fragments(t)))
 		return -ENOMEM;
 	head = &t->heads[hash & (t->room - 1)];
-	for (i = *head; i; i = t->all[i - 1].next) {
+	for (i = w->o->no_fragment_dedupe ? 0 : *head; i; i = t->all[i - 1].next) {
 		const struct fragment *f = &t->all[i - 1];
 
 		if (f->hash != hash || f->len != len || !ends_with(w, f->node, data, len))
@@ -124,6 +124,7 @@ struct twin {
 
 struct twins {
 	int fd;				/* where the pclusters are */
+	uint64_t start;			/* and from where on their addresses count, in bytes */
 	pthread_rwlock_t lock;		/* of all but the filter */
 	struct twin *all;
 	size_t count, room;
@@ -131,13 +132,14 @@ struct twins {
 	atomic_uint filter[1u << (FILTER_BITS - 5)];
 };
 
-int erofs_twins_new(int fd, struct twins **ret)
+int erofs_twins_new(int fd, uint64_t start, struct twins **ret)
 {
 	struct twins *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	t->fd = fd;
+	t->start = start;
 	pthread_rwlock_init(&t->lock, NULL);
 	*ret = t;
 	return 0;
@@ -263,7 +265,7 @@ static int decode(struct twins *t, struct zlane *z, const struct twin *x, uint32
 	};
 	struct codec_fault fault;
 
-	if (erofs_fdio_pread(t->fd, z->stored, stored, x->block * blksz) != (ssize_t)stored)
+	if (erofs_fdio_pread(t->fd, z->stored, stored, t->start + x->block * blksz) != (ssize_t)stored)
 		return -EIO;
 	return erofs_codec_decode(z->decoder, &req, &fault);
 }

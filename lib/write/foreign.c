@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
-/* Chunk-based inodes of contents that lie on extra devices, and the table of these. */
+/* Chunk-based inodes (format.md 6.3), and the table of extra devices. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +110,21 @@ static int fill_chunks(struct writer *w, const struct node *node, unsigned int b
 	return 0;
 }
 
+static uint32_t block_of(const struct disk_chunk_index *x)
+{
+	return le32_get(x->startblk_lo);
+}
+
+/* The short form, where all is in the image: half as long. */
+static void shorten(struct disk_chunk_index *map, uint64_t count)
+{
+	uint8_t *dst = (uint8_t *)map;
+	uint64_t i;
+
+	for (i = 0; i < count; i++)
+		put_le32(dst + 4 * i, block_of(&map[i]));
+}
+
 static int fail_put(struct writer *w, const struct node *node, int err)
 {
 	auto_free char *path = erofs_node_path(node);
@@ -122,8 +137,7 @@ int erofs_foreign_put(struct writer *w, struct node *node)
 	unsigned int bits = choose_chunk(w, node);
 	uint64_t count = div_up_pow2(node->size, w->blkbits + bits);
 	auto_free struct disk_chunk_index *map = NULL;
-	struct body body = { .layout = 4, .u = DISK_CHUNK_INDEXES | bits,
-			     .map_align = sizeof(struct disk_chunk_index) };
+	struct body body = { .layout = 4, .u = DISK_CHUNK_INDEXES | bits, .map_align = sizeof(*map) };
 	int err;
 
 	if (count > SIZE_MAX / sizeof(*map))
@@ -135,7 +149,12 @@ int erofs_foreign_put(struct writer *w, struct node *node)
 	if (err)
 		return fail_put(w, node, err);
 	body.map = (const uint8_t *)map;
-	body.map_len = (size_t)count * sizeof(*map);
+	if (w->chunks && !w->o->blob && w->o->chunk_map != EROFS_WRITE_CHUNK_INDEXES) {
+		shorten(map, count);
+		body.u = bits;
+		body.map_align = 4;
+	}
+	body.map_len = (size_t)count * body.map_align;
 	return erofs_inode_put(w, node, &body);
 }
 

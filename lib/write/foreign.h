@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR MIT */
 /*
- * write: regular files whose contents are not in the image but on extra devices: in a tar archive that is
- * appended later, or in the images that are merged. They become chunk-based (format.md 6.3).
+ * write: regular files that become chunk-based (format.md 6.3): those whose contents are not in the image but
+ * on extra devices, in a tar archive that is appended later, or in the images that are merged; and those
+ * whose contents chunks.c puts into chunks.
  */
 #ifndef EROFS_WRITE_FOREIGN_H
 #define EROFS_WRITE_FOREIGN_H
@@ -12,7 +13,7 @@
 struct piece {
 	uint64_t la, len;		/* bytes of the file; la at a block */
 	uint64_t pa;			/* byte on the device, at a block */
-	unsigned int dev;		/* 1: the first */
+	unsigned int dev;		/* 1: the first; 0: the image */
 };
 
 struct foreign {

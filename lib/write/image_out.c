@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /*
- * The file or device that becomes the image. A regular file is written under a temporary name beside it
- * and renamed; what cannot be renamed is written in place, its superblock last (cli.md R23).
+ * The file or device that becomes the image, or the device of its chunks. A regular file is written under a
+ * temporary name beside it and renamed; what cannot be renamed is written in place, its superblock last (cli.md R23).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,9 +44,8 @@ static bool is_descriptor(const char *path)
 	return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/", 6) || !strcmp(path, "/dev/stdout");
 }
 
-static int open_temp(struct writer *w, const struct stat *old)
+static int open_temp(struct output *out, const struct stat *old)
 {
-	struct output *out = &w->out;
 	uint64_t dice;
 	int tries;
 
@@ -75,18 +74,17 @@ static int open_temp(struct writer *w, const struct stat *old)
 }
 
 /* Whoever looks while we write must not see the superblock of before. */
-static int wipe_super(struct writer *w)
+static int wipe_super(struct output *out)
 {
 	static const uint8_t zeros[DISK_SUPER_BASE];
 
-	if (w->out.regular)
-		return ftruncate(w->out.fd, 0) ? -errno : 0;
-	return erofs_fdio_pwrite(w->out.fd, zeros, sizeof(zeros), DISK_SUPER_OFFSET);
+	if (out->regular)
+		return ftruncate(out->fd, (off_t)out->start) ? -errno : 0;
+	return erofs_fdio_pwrite(out->fd, zeros, sizeof(zeros), out->start + DISK_SUPER_OFFSET);
 }
 
-static int open_in_place(struct writer *w, const char *path)
+static int open_in_place(struct output *out, const char *path)
 {
-	struct output *out = &w->out;
 	struct stat st;
 
 	out->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -95,46 +93,75 @@ static int open_in_place(struct writer *w, const char *path)
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
 		return -EINVAL;
 	out->regular = S_ISREG(st.st_mode);
-	return wipe_super(w);
+	return wipe_super(out);
 }
 
-static int open_any(struct writer *w)
+/* What is in front of the image in the file that it replaces. */
+static int copy_front(const struct output *out)
 {
-	struct output *out = &w->out;
+	int fd = open(out->path, O_RDONLY | O_CLOEXEC), err = 0;
+	auto_free uint8_t *buf = malloc(ZEROS);
+	uint64_t off;
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (!buf)
+		err = -ENOMEM;
+	for (off = 0; !err && off < out->start; off += (uint64_t)n) {
+		n = erofs_fdio_pread(fd, buf, (size_t)min_u64(ZEROS, out->start - off), off);
+		if (n <= 0)
+			break;
+		err = erofs_fdio_pwrite(out->fd, buf, (size_t)n, off);
+	}
+	close(fd);
+	return err ? err : n < 0 ? (int)n : 0;
+}
+
+static int open_any(struct output *out)
+{
 	struct stat st;
 	bool exists;
 	int err;
 
-	out->path = resolve(w->o->output);
+	out->end = out->start;
+	out->path = resolve(out->name);
 	if (!out->path)
 		return -ENOMEM;
-	exists = !stat(w->o->output, &st);
+	exists = !stat(out->name, &st);
 	if (exists && S_ISDIR(st.st_mode))
 		return -EISDIR;
-	if (is_descriptor(w->o->output) || (exists && !S_ISREG(st.st_mode)))
-		return open_in_place(w, w->o->output);
+	if (is_descriptor(out->name) || (exists && !S_ISREG(st.st_mode)))
+		return open_in_place(out, out->name);
 	/* a file that may not be written is not replaced either */
 	if (exists && access(out->path, W_OK))
 		return -errno;
 	out->regular = true;
-	err = open_temp(w, exists ? &st : NULL);
+	err = open_temp(out, exists ? &st : NULL);
 	if (exists && (err == -EACCES || err == -EPERM || err == -EROFS))
-		return open_in_place(w, out->path);
-	return err;
+		return open_in_place(out, out->path);
+	return err || !exists || !out->start ? err : copy_front(out);
 }
 
-int erofs_output_open(struct writer *w)
+static int fail_output(const struct writer *w, const struct output *out, int err)
 {
-	int err = open_any(w);
+	return erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot write %s", out->name);
+}
 
-	return err ? erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot write %s", w->o->output) : 0;
+int erofs_output_open(struct writer *w, struct output *out, const char *name, uint64_t start)
+{
+	int err;
+
+	out->name = name;
+	out->start = start;
+	err = open_any(out);
+	return err ? fail_output(w, out, err) : 0;
 }
 
 /* On a device what is between the things we write is what was there before: zeros belong there. */
-static int fill_up_to(struct writer *w, uint64_t off)
+static int fill_up_to(struct output *out, uint64_t off)
 {
 	static const uint8_t zeros[ZEROS];
-	struct output *out = &w->out;
 	int err = 0;
 
 	while (!err && !out->regular && out->end < off) {
@@ -146,42 +173,45 @@ static int fill_up_to(struct writer *w, uint64_t off)
 	return err;
 }
 
-int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off)
+int erofs_output_put(struct writer *w, struct output *out, const void *buf, size_t len, uint64_t off)
 {
-	int err = fill_up_to(w, off);
+	int err = fill_up_to(out, out->start + off);
 
 	if (!err)
-		err = erofs_fdio_pwrite(w->out.fd, buf, len, off);
+		err = erofs_fdio_pwrite(out->fd, buf, len, out->start + off);
 	if (err)
-		return erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot write %s", w->o->output);
-	w->out.end = max_u64(w->out.end, off + len);
+		return fail_output(w, out, err);
+	out->end = max_u64(out->end, out->start + off + len);
 	return 0;
 }
 
-int erofs_output_read(struct writer *w, void *buf, size_t len, uint64_t off)
+int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off)
 {
-	ssize_t got = erofs_fdio_pread(w->out.fd, buf, len, off);
+	return erofs_output_put(w, &w->out, buf, len, off);
+}
+
+int erofs_output_read(struct writer *w, struct output *out, void *buf, size_t len, uint64_t off)
+{
+	ssize_t got = erofs_fdio_pread(out->fd, buf, len, out->start + off);
 
 	if (got < 0)
-		return erofs_diag_fail(w->diag, (int)got, AT_NOWHERE, "cannot read %s", w->o->output);
+		return erofs_diag_fail(w->diag, (int)got, AT_NOWHERE, "cannot read %s", out->name);
 	/* not written yet */
 	memset((uint8_t *)buf + got, 0, len - (size_t)got);
 	return 0;
 }
 
-int erofs_output_finish(struct writer *w, uint64_t size)
+int erofs_output_finish(struct writer *w, struct output *out, uint64_t size)
 {
-	struct output *out = &w->out;
-	int err = fill_up_to(w, size);
+	int err = fill_up_to(out, out->start + size);
 
-	if (!err && out->regular && ftruncate(out->fd, (off_t)size))
+	if (!err && out->regular && ftruncate(out->fd, (off_t)(out->start + size)))
 		err = -errno;
-	return err ? erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot write %s", w->o->output) : 0;
+	return err ? fail_output(w, out, err) : 0;
 }
 
-int erofs_output_commit(struct writer *w)
+int erofs_output_commit(struct writer *w, struct output *out)
 {
-	struct output *out = &w->out;
 	int err = 0;
 
 	if (w->o->fsync && fsync(out->fd))
@@ -192,7 +222,7 @@ int erofs_output_commit(struct writer *w)
 	if (!err && out->temp && rename(out->temp, out->path))
 		err = -errno;
 	if (err)
-		return erofs_diag_fail(w->diag, err, AT_NOWHERE, "cannot write %s", w->o->output);
+		return fail_output(w, out, err);
 	free(out->temp);
 	out->temp = NULL;
 	return 0;

@@ -277,7 +277,12 @@ static int fill_node(struct input *in, struct node *node, int dirfd, const struc
 
 static bool is_output(const struct writer *w, const struct stat *st)
 {
-	return w->has_out_ino && S_ISREG(st->st_mode) && st->st_dev == w->out_dev && st->st_ino == w->out_ino;
+	unsigned int i;
+
+	for (i = 0; S_ISREG(st->st_mode) && i < w->nouts; i++)
+		if (st->st_dev == w->outs[i].dev && st->st_ino == w->outs[i].ino)
+			return true;
+	return false;
 }
 
 /* ---- the tree ---- */

@@ -55,8 +55,11 @@ static int plan_dir(struct writer *w, struct node *dir)
 int erofs_plan(struct writer *w)
 {
 	size_t i;
-	int err = 0;
+	int err = erofs_digests_add(w);
 
+	/* more than the header: that alone would say that attributes are not supported (format.md 8.1) */
+	if (w->o->root_xattr_room)
+		w->feed.root->xattr_room = (uint16_t)max_u64(4, ((uint64_t)w->o->root_xattr_room + 3) / 4);
 	/* what is shared decides the size of every inode with attributes */
 	erofs_xattr_share(w);
 	for (i = 0; !err && i < w->ndirs; i++)

@@ -20,6 +20,12 @@ struct entry {
 	const struct node *node;
 };
 
+/* "." need not be there in images for new kernels. */
+static struct names first_name(const struct writer *w, const struct node *dir)
+{
+	return (struct names){ .dir = dir, .dots = w->o->dot_omitted ? 1 : 0 };
+}
+
 static bool next_name(struct names *n, struct entry *ret)
 {
 	static const char *const dots[] = { ".", ".." };
@@ -42,7 +48,7 @@ static bool next_name(struct names *n, struct entry *ret)
 /* Size of the directory; a name that does not fit into its block begins the next one. */
 uint64_t erofs_dir_size(const struct writer *w, const struct node *dir)
 {
-	struct names names = { .dir = dir };
+	struct names names = first_name(w, dir);
 	uint64_t block = 0;
 	size_t used = 0, one;
 	struct entry e;
@@ -121,7 +127,7 @@ int erofs_dir_put(struct writer *w, struct node *dir)
 {
 	uint64_t room = round_up_u64(dir->size, w->blksz), off, full;
 	auto_free uint8_t *data = calloc(1, (size_t)room);
-	struct names names = { .dir = dir };
+	struct names names = first_name(w, dir);
 	struct body body = { .u = (uint32_t)dir->block };
 	int err = 0;
 

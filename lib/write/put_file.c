@@ -16,7 +16,7 @@
 #define BATCH_ITEMS 64
 #define RAW_BYTES 24			/* a file of up to so many is smaller beside its inode than in a fragment */
 
-enum how { HOW_NOTHING, HOW_RAW, HOW_CODED, HOW_FRAGMENT };
+enum how { HOW_NOTHING, HOW_RAW, HOW_CODED, HOW_FRAGMENT, HOW_CHUNKS };
 
 /* A file, or a segment of one. */
 struct item {
@@ -31,6 +31,7 @@ struct item {
 	struct zout out;
 	uint8_t *raw;			/* len bytes; of coded files the bytes of the fragment */
 	uint32_t hash;			/* of a fragment */
+	uint32_t *prints;		/* of chunks */
 };
 
 struct batch {
@@ -114,6 +115,18 @@ static bool takes_tail(const struct writer *w, const struct node *node, size_t t
 	return erofs_inode_head(node) + tail <= w->blksz || tail <= w->blksz - 64;
 }
 
+/* What lies in the image as it is lies there in chunks, unless it is so small that it fits beside its inode. */
+static int cut_raw(const struct writer *w, struct item *it)
+{
+	bool beside = it->node->size < w->blksz && takes_tail(w, it->node, it->len);
+
+	it->how = HOW_RAW;
+	if (!w->chunks || (beside && !w->o->blob))
+		return 0;
+	it->how = HOW_CHUNKS;
+	return erofs_chunks_print(w, it->raw, it->len, &it->prints);
+}
+
 static uint64_t raw_cost(const struct writer *w, const struct node *node)
 {
 	size_t tail = (size_t)(node->size % w->blksz);
@@ -156,9 +169,9 @@ static int compress_item(struct writer *w, struct zlane *z, struct item *it, uin
 			it->how = HOW_FRAGMENT;
 		return it->out.fragment ? keep_fragment(it, z->input + it->len - it->out.fragment) : 0;
 	}
-	it->how = HOW_RAW;
 	erofs_zout_free(&it->out);
-	return keep_raw(it, z->input, it->len);
+	err = keep_raw(it, z->input, it->len);
+	return err ? err : cut_raw(w, it);
 }
 
 static int read_raw(struct writer *w, struct item *it, enum how how)
@@ -170,7 +183,7 @@ static int read_raw(struct writer *w, struct item *it, enum how how)
 	err = it->raw ? read_item(w, it, it->raw) : -ENOMEM;
 	if (!err && how == HOW_FRAGMENT)
 		it->hash = erofs_fragment_hash(it->raw, it->len);
-	return err;
+	return err || how != HOW_RAW ? err : cut_raw(w, it);
 }
 
 static int make_room(struct zlane *z, size_t len)
@@ -373,6 +386,7 @@ static int deliver_item(struct writer *w, struct item *it, uint32_t serial)
 	case HOW_RAW: return put_raw(w, it);
 	case HOW_CODED: return put_coded(w, it, serial);
 	case HOW_FRAGMENT: return put_fragment(w, it);
+	case HOW_CHUNKS: return erofs_chunks_put(w, it->node, it->off, it->raw, it->len, it->prints);
 	default: return put_special(w, it->node);
 	}
 }
@@ -396,6 +410,7 @@ static void release_batch(void *arg, struct parcel *parcel)
 	(void)arg;
 	for (i = 0; i < b->count; i++) {
 		free(b->items[i].raw);
+		free(b->items[i].prints);
 		erofs_zout_free(&b->items[i].out);
 	}
 	free(b);
@@ -460,7 +475,7 @@ int erofs_file_put(struct writer *w, struct node *node)
 	if (!S_ISREG(node->mode) || !node->size)
 		return add_item(w, &it);
 	it.compress = erofs_zconfig_for(w, node, &it.params);
-	segment = erofs_zsegment(it.params.pcluster);
+	segment = it.compress ? erofs_zsegment(it.params.pcluster) : max_u64(erofs_zsegment(0), w->o->chunk_size);
 	for (; !err && it.off < node->size; it.off += it.len, it.first = false) {
 		it.len = (uint32_t)min_u64(segment, node->size - it.off);
 		it.last = it.off + it.len == node->size;
@@ -481,7 +496,7 @@ int erofs_files_begin(struct writer *w)
 		return -ENOMEM;
 	erofs_flight_begin(w->flight, w->job, erofs_zflight_bytes(w, pcluster), &ops, w);
 	if (w->o->dedupe && w->z.count) {
-		err = erofs_twins_new(w->out.fd, &w->twins);
+		err = erofs_twins_new(w->out.fd, w->out.start, &w->twins);
 		erofs_flight_keep_to(w->flight, TWIN_DISTANCE);
 	}
 	return err ? err : erofs_packed_begin(w);

@@ -25,7 +25,8 @@ int erofs_inode_choose(struct writer *w, struct node *node)
 	}
 	/* without 48BIT the only time of compact inodes is the epoch (format.md 2.6) */
 	node->extended = !fits || node->mtime != w->build_time || node->mtime_nsec;
-	if (w->o->inodes == EROFS_WRITE_INODES_EXTENDED)
+	/* 1 as the number of links says nothing where "." is not counted either */
+	if (w->o->inodes == EROFS_WRITE_INODES_EXTENDED || (w->o->dot_omitted && node->nlink > UINT16_MAX))
 		node->extended = true;
 	if (w->o->inodes != EROFS_WRITE_INODES_COMPACT)
 		return 0;
@@ -54,7 +55,6 @@ static void fill_compact(const struct node *node, const struct body *body, uint8
 {
 	struct disk_inode_compact *d = (struct disk_inode_compact *)dst;
 
-	d->i_format = le16_of((uint16_t)(body->layout << DISK_INODE_LAYOUT_SHIFT));
 	d->i_xattr_icount = le16_of(count_of(node));
 	d->i_mode = le16_of((uint16_t)node->mode);
 	/* 1 says that the number of a directory's links is not known */
@@ -70,7 +70,6 @@ static void fill_extended(const struct node *node, const struct body *body, uint
 {
 	struct disk_inode_extended *d = (struct disk_inode_extended *)dst;
 
-	d->i_format = le16_of((uint16_t)(DISK_INODE_EXTENDED | body->layout << DISK_INODE_LAYOUT_SHIFT));
 	d->i_xattr_icount = le16_of(count_of(node));
 	d->i_mode = le16_of((uint16_t)node->mode);
 	d->i_size = le64_of(node->size);
@@ -81,6 +80,16 @@ static void fill_extended(const struct node *node, const struct body *body, uint
 	d->i_mtime = le64_of((uint64_t)node->mtime);
 	d->i_mtime_nsec = le32_of(node->mtime_nsec);
 	d->i_nlink = le32_of(node->nlink);
+}
+
+/* Bits of i_format that do not depend on its form. */
+static uint16_t format_of(const struct writer *w, const struct node *node, const struct body *body)
+{
+	unsigned int bits = body->layout << DISK_INODE_LAYOUT_SHIFT;
+
+	if (w->o->dot_omitted && S_ISDIR(node->mode))
+		bits |= DISK_INODE_BIT4;
+	return (uint16_t)bits;
 }
 
 static size_t body_start(const struct node *node, const struct body *body)
@@ -106,6 +115,8 @@ int erofs_inode_put_at(struct writer *w, const struct node *node, const struct b
 		fill_extended(node, body, buf);
 	else
 		fill_compact(node, body, buf);
+	((struct disk_inode_compact *)buf)->i_format =
+		le16_of((uint16_t)(format_of(w, node, body) | (node->extended ? DISK_INODE_EXTENDED : 0)));
 	erofs_xattr_fill(w, node, buf + core);
 	if (body->map_len)
 		memcpy(buf + map_at, body->map, body->map_len);

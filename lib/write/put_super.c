@@ -35,6 +35,14 @@ static void fill_super(const struct writer *w, bool records, struct disk_super *
 		compat |= EROFS_COMPAT_SB_CHKSUM;
 	if (w->xattr_count && !w->o->no_xattr_filter)
 		compat |= EROFS_COMPAT_XATTR_FILTER;
+	if (w->nprefixes && !w->prefixes_packed)
+		compat |= EROFS_COMPAT_PLAIN_XATTR_PFX;
+	if (w->o->inode_digest) {
+		compat |= EROFS_COMPAT_ISHARE_XATTRS;
+		sb->ishare_xattr_prefix_id = (uint8_t)w->digest_prefix;
+	}
+	sb->xattr_prefix_count = (uint8_t)w->nprefixes;
+	sb->xattr_prefix_start = le32_of(w->prefix_start);
 	sb->magic = le32_of(DISK_SUPER_MAGIC);
 	sb->feature_compat = le32_of(compat);
 	sb->blkszbits = (uint8_t)w->blkbits;
@@ -52,8 +60,12 @@ static void fill_devices(const struct writer *w, struct disk_super *sb)
 {
 	uint32_t incompat = le32_get(sb->feature_incompat);
 
-	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX)
+	if (w->o->source_type >= EROFS_WRITE_TAR_INDEX || w->has_chunks)
 		incompat |= EROFS_INCOMPAT_CHUNKED_FILE;
+	if (w->nprefixes)
+		incompat |= EROFS_INCOMPAT_XATTR_PREFIXES;
+	if (w->o->dot_omitted)
+		incompat |= EROFS_INCOMPAT_48BIT;
 	if (w->ndevices)
 		incompat |= EROFS_INCOMPAT_DEVICE_TABLE;
 	sb->feature_incompat = le32_of(incompat);
@@ -86,7 +98,7 @@ int erofs_super_put(struct writer *w)
 		return -ENOMEM;
 	err = erofs_output_write(w, config, records, DISK_SUPER_OFFSET + DISK_SUPER_BASE);
 	if (!err)
-		err = erofs_output_read(w, buf, len, DISK_SUPER_OFFSET);
+		err = erofs_output_read(w, &w->out, buf, len, DISK_SUPER_OFFSET);
 	if (err)
 		return err;
 	fill_super(w, records, &sb);

@@ -22,8 +22,7 @@ static const struct {
 	{ "security.", 6, false },
 };
 
-/* Index and suffix of a name; 0: none of the format. */
-static uint8_t split_name(const char *name, const char **ret_suffix)
+uint8_t erofs_xattr_split(const char *name, const char **ret_suffix)
 {
 	size_t i;
 
@@ -40,7 +39,7 @@ static uint8_t split_name(const char *name, const char **ret_suffix)
 
 static size_t item_size(const struct xattr_item *x)
 {
-	return (size_t)round_up_u64(sizeof(struct disk_xattr_entry) + x->name_len + x->value_len,
+	return (size_t)round_up_u64(sizeof(struct disk_xattr_entry) + x->name_len - x->infix_len + x->value_len,
 				    DISK_XATTR_ALIGN);
 }
 
@@ -64,6 +63,22 @@ static int grow_heads(struct writer *w)
 	return 0;
 }
 
+/* The longest that fits. */
+static void choose_prefix(const struct writer *w, struct xattr_item *x)
+{
+	unsigned int i;
+
+	for (i = 0; i < w->nprefixes; i++) {
+		const struct xattr_prefix *p = &w->prefixes[i];
+
+		if (p->base != x->index || p->len > x->name_len || memcmp(p->infix, x->bytes, p->len) ||
+		    p->len <= x->infix_len)
+			continue;
+		x->infix_len = (uint8_t)p->len;
+		x->disk_index = (uint8_t)(DISK_XATTR_LONG | i);
+	}
+}
+
 static struct xattr_item *find_item(struct writer *w, uint8_t index, const char *suffix, const void *value,
 				    size_t len)
 {
@@ -81,12 +96,13 @@ static struct xattr_item *find_item(struct writer *w, uint8_t index, const char 
 	if (!x)
 		return NULL;
 	x->hash = hash;
-	x->index = index;
+	x->index = x->disk_index = index;
 	x->name_len = (uint8_t)name_len;
 	x->value_len = (uint16_t)len;
 	memcpy(x->bytes, suffix, name_len);
 	if (len)
 		memcpy(x->bytes + name_len, value, len);
+	choose_prefix(w, x);
 	x->next = w->xattr_heads[hash & (w->xattr_nheads - 1)];
 	w->xattr_heads[hash & (w->xattr_nheads - 1)] = x;
 	w->xattr_count++;
@@ -112,7 +128,7 @@ static int append_item(struct node *node, struct xattr_item *x)
 int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const void *value, size_t len)
 {
 	const char *suffix;
-	uint8_t index = split_name(name, &suffix);
+	uint8_t index = erofs_xattr_split(name, &suffix);
 	struct xattr_item *x;
 
 	if (!index) {
@@ -124,6 +140,25 @@ int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const
 	if (strlen(suffix) > DISK_XATTR_NAME_MAX || len > DISK_XATTR_VALUE_MAX)
 		return -E2BIG;
 	x = find_item(w, index, suffix, value, len);
+	return x ? append_item(node, x) : -ENOMEM;
+}
+
+int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
+			size_t len)
+{
+	struct xattr_item *x = find_item(w, name->base, name->infix, value, len);
+	uint32_t i;
+
+	for (i = 0; x && i < node->nxattrs; i++) {
+		struct xattr_item *old = node->xattrs[i];
+
+		if (old->index != x->index || old->name_len != x->name_len || memcmp(old->bytes, x->bytes, x->name_len))
+			continue;
+		old->refs--;
+		x->refs++;
+		node->xattrs[i] = x;
+		return 0;
+	}
 	return x ? append_item(node, x) : -ENOMEM;
 }
 
@@ -211,10 +246,10 @@ static void fill_entry(const struct xattr_item *x, uint8_t *dst)
 {
 	struct disk_xattr_entry *e = (struct disk_xattr_entry *)dst;
 
-	e->e_name_len = x->name_len;
-	e->e_name_index = x->index;
+	e->e_name_len = x->name_len - x->infix_len;
+	e->e_name_index = x->disk_index;
 	e->e_value_size = le16_of(x->value_len);
-	memcpy(dst + sizeof(*e), x->bytes, (size_t)x->name_len + x->value_len);
+	memcpy(dst + sizeof(*e), x->bytes + x->infix_len, (size_t)x->name_len - x->infix_len + x->value_len);
 }
 
 void erofs_xattr_share(struct writer *w)
@@ -283,11 +318,11 @@ size_t erofs_xattr_size(const struct node *node)
 	size_t size = sizeof(struct disk_xattr_header) + 4 * (size_t)node->nshared;
 	uint32_t i;
 
-	if (!node->nxattrs)
+	if (!node->nxattrs && !node->xattr_room)
 		return 0;
 	for (i = node->nshared; i < node->nxattrs; i++)
 		size += item_size(node->xattrs[i]);
-	return size;
+	return max_u64(size, node->xattr_room * UINT64_C(4));
 }
 
 /* A cleared bit says that a name of this hash may be there (format.md 8.7). */

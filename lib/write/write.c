@@ -52,11 +52,16 @@ static int take_options(struct writer *w)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
 	if (o->label && strlen(o->label) > 15)
 		return refuse(w, "the label is longer than 15 bytes");
+	if (o->root_xattr_room > 4 * UINT16_MAX)
+		return refuse(w, "the room for attributes of the root is more than 262140 bytes");
 	w->blksz = blksz;
 	w->blkbits = (unsigned int)__builtin_ctz(blksz);
 	w->fragments = o->compressors && (o->fragments || o->all_fragments);
 	w->build_time = o->has_time ? o->time : (int64_t)time(NULL);
-	return choose_uuid(w);
+	err = erofs_chunks_check(w);
+	if (!err)
+		err = erofs_prefixes_take(w);
+	return err ? err : choose_uuid(w);
 }
 
 /* Known before the source is read. */
@@ -66,7 +71,7 @@ static unsigned int count_devices(const struct erofs_write_options *o)
 
 	while (o->source_type == EROFS_WRITE_IMAGES && o->sources[n])
 		n++;
-	return o->source_type == EROFS_WRITE_TAR_INDEX ? 1 : n;
+	return o->source_type == EROFS_WRITE_TAR_INDEX || o->blob ? 1 : n;
 }
 
 /* Blocks up to the superblock's are taken; what it leaves of the last is the first gap. */
@@ -85,15 +90,15 @@ static int begin_space(struct writer *w)
 	return erofs_space_give(&w->space, end, w->space.next << w->blkbits);
 }
 
-static void note_output(struct writer *w)
+/* A folder that is packed may have them in it. */
+static void note_output(struct writer *w, const char *name)
 {
 	struct stat st;
 
-	if (stat(w->o->output, &st))
+	if (!name || stat(name, &st))
 		return;
-	w->has_out_ino = true;
-	w->out_dev = st.st_dev;
-	w->out_ino = st.st_ino;
+	w->outs[w->nouts].dev = st.st_dev;
+	w->outs[w->nouts++].ino = st.st_ino;
 }
 
 static int put_in_order(struct writer *w)
@@ -146,13 +151,19 @@ static int put_all(struct writer *w)
 		err = put_foreign(w, w->dirs[i]);
 
 	if (!err)
+		err = erofs_chunks_begin(w);
+	if (!err)
 		err = erofs_files_begin(w);
+	if (!err)
+		err = erofs_prefixes_put(w);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = put_files(w, w->dirs[i]);
 	if (!err)
 		err = erofs_files_end(w);
 	for (i = 0; !err && i < w->ndirs; i++)
 		err = erofs_dir_put(w, w->dirs[i]);
+	if (!err)
+		err = erofs_chunks_end(w);
 	if (!err && w->space.next > UINT32_MAX)
 		err = erofs_diag_fail(w->diag, -EFBIG, AT_NOWHERE, "the image has more than 2^32 blocks");
 	if (!err)
@@ -160,10 +171,13 @@ static int put_all(struct writer *w)
 	if (!err && erofs_write_is_cancelled(w))
 		err = -ECANCELED;
 	if (!err)
-		err = erofs_output_finish(w, w->space.next << w->blkbits);
+		err = erofs_output_finish(w, &w->out, w->space.next << w->blkbits);
 	if (!err && w->o->block_list_file)
 		err = erofs_block_list_put(w);
-	return err ? err : erofs_output_commit(w);
+	/* an image without its device would be worse than a device without its image */
+	if (!err && w->o->blob)
+		err = erofs_output_commit(w, &w->blob);
+	return err ? err : erofs_output_commit(w, &w->out);
 }
 
 static int read_source(struct writer *w)
@@ -189,12 +203,15 @@ static int run(struct writer *w)
 		err = begin_space(w);
 	if (err)
 		return err;
-	note_output(w);
+	note_output(w, w->o->output);
+	note_output(w, w->o->blob);
 	err = read_source(w);
 	if (!err)
 		err = erofs_android_apply(w);
 	if (!err)
-		err = erofs_output_open(w);
+		err = erofs_output_open(w, &w->out, w->o->output, w->o->offset);
+	if (!err && w->o->blob)
+		err = erofs_output_open(w, &w->blob, w->o->blob, 0);
 	return err ? err : put_all(w);
 }
 
@@ -202,12 +219,15 @@ static void clean_up(struct writer *w)
 {
 	erofs_files_fini(w);
 	erofs_zconfig_fini(&w->z);
+	erofs_chunks_fini(w);
 	erofs_output_drop(&w->out);
+	erofs_output_drop(&w->blob);
 	erofs_node_free(w->feed.root);
 	if (w->feed.ops)
 		w->feed.ops->free(&w->feed);
 	erofs_xattr_fini(w);
 	erofs_space_fini(&w->space);
+	free(w->prefixes);
 	free(w->files);
 	free(w->devices);
 	erofs_exclude_free(w->exclude);
@@ -217,7 +237,7 @@ static void clean_up(struct writer *w)
 int erofs_write(const struct erofs_write_options *options, struct erofs_engine *eng,
 		struct erofs_diag *diag, struct erofs_write_result *ret_result)
 {
-	struct writer w = { .o = options, .eng = eng, .diag = diag, .out.fd = -1 };
+	struct writer w = { .o = options, .eng = eng, .diag = diag, .out.fd = -1, .blob.fd = -1 };
 	int err = run(&w);
 
 	/* whatever had nothing to say for itself */

@@ -53,9 +53,10 @@ struct node {
 	uint32_t rdev;			/* as on disk; devices */
 	uint32_t nchildren, nxattrs, nshared;
 	uint32_t ino;			/* serial number */
-	bool extended;			/* 64 bytes */
-	bool excluded;			/* and all below it; the source drops it when the tree is complete */
-	bool apart;			/* an inode of several names, see tree_priv.h */
+	bool extended:1;		/* 64 bytes */
+	bool excluded:1;		/* and all below it; the source drops it when the tree is complete */
+	bool apart:1;			/* an inode of several names, see tree_priv.h */
+	uint16_t xattr_room;		/* least size of attributes, in units of 4 bytes */
 	uint64_t block;			/* directories: first full block */
 	uint64_t key;			/* for the source's own use */
 	struct foreign *foreign;	/* regular files: contents lie on extra devices, see foreign.h */
@@ -116,6 +117,18 @@ int erofs_exclude_node(const struct writer *w, struct node *node);
 
 /* ---- attributes (put_xattr.c) ---- */
 
+struct xattr_prefix {
+	const char *infix;		/* borrowed from the options; with the base name in front, what it stands for */
+	size_t len;
+	uint8_t base;
+};
+
+/* xattr_extra.c */
+int erofs_prefixes_take(struct writer *w);	/* those of the options; 0, -EINVAL (reported), -ENOMEM */
+int erofs_prefixes_put(struct writer *w);
+/* Of the contents of each regular file, if the options want it. Before attributes are shared. */
+int erofs_digests_add(struct writer *w);
+
 struct xattr_item {
 	struct xattr_item *next;	/* of its hash class */
 	uint64_t hash;
@@ -123,6 +136,7 @@ struct xattr_item {
 	uint32_t refs;			/* inodes */
 	bool shared;
 	uint8_t index, name_len;
+	uint8_t disk_index, infix_len;	/* with a long prefix: it, and the bytes of the suffix that it stands for */
 	uint16_t value_len;
 	uint8_t bytes[];		/* suffix and value */
 };
@@ -136,6 +150,11 @@ int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const
 void erofs_xattr_drop(struct node *node, bool (*is_dropped)(const char *name));
 /* Add all of @from, which is another node. 0, -ENOMEM. */
 int erofs_xattr_copy(struct node *to, const struct node *from);
+/* Index and suffix of a name; 0: none of the format. */
+uint8_t erofs_xattr_split(const char *name, const char **ret_suffix);
+/* The one of this name becomes, or there is a new one. 0, -ENOMEM. */
+int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
+			size_t len);
 /* Decide which are shared. After the last erofs_xattr_add(). */
 void erofs_xattr_share(struct writer *w);
 /* Order within a node, once that is decided. */
@@ -149,22 +168,26 @@ void erofs_xattr_fini(struct writer *w);
 /* ---- the output (image_out.c) ---- */
 
 struct output {
+	const char *name;		/* as the user said it */
 	int fd;
+	uint64_t start;			/* what is written counts from there */
 	char *path;			/* symlinks resolved */
 	char *temp;			/* NULL: in place */
 	bool regular;
 	uint64_t end;			/* bytes written so far reach to here */
 };
 
-int erofs_output_open(struct writer *w);
+int erofs_output_open(struct writer *w, struct output *out, const char *name, uint64_t start);
 /* All of it is written: give it its size, so that it can be read. */
-int erofs_output_finish(struct writer *w, uint64_t size);
+int erofs_output_finish(struct writer *w, struct output *out, uint64_t size);
 /* Flush if asked for, give it its name. */
-int erofs_output_commit(struct writer *w);
+int erofs_output_commit(struct writer *w, struct output *out);
 /* Remove what is not finished. */
 void erofs_output_drop(struct output *out);
+int erofs_output_put(struct writer *w, struct output *out, const void *buf, size_t len, uint64_t off);
+int erofs_output_read(struct writer *w, struct output *out, void *buf, size_t len, uint64_t off);
+/* Into the image. */
 int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off);
-int erofs_output_read(struct writer *w, void *buf, size_t len, uint64_t off);
 
 /* ---- space (space.c) ---- */
 
@@ -232,6 +255,18 @@ struct filestate {
 	struct zout out;		/* all extents so far */
 };
 
+/* chunks.c: files in chunks, of which equal ones are stored once (format.md 6.3) */
+int erofs_chunks_check(struct writer *w);	/* the options; 0, -EINVAL (reported) */
+int erofs_chunks_begin(struct writer *w);
+void erofs_chunks_fini(struct writer *w);
+/* What chunks are found by, 0 of zeros; free() it. Any thread. */
+int erofs_chunks_print(const struct writer *w, const uint8_t *data, size_t len, uint32_t **ret);
+/* Part of a file, whole chunks but for its end: the inode comes with its last. Owner, in order. */
+int erofs_chunks_put(struct writer *w, struct node *node, uint64_t off, const uint8_t *data, size_t len,
+		     const uint32_t *prints);
+/* The data device is complete. */
+int erofs_chunks_end(struct writer *w);
+
 /* put_super.c */
 int erofs_super_put(struct writer *w);
 
@@ -263,10 +298,15 @@ struct writer {
 	unsigned int ndevices;
 	struct exclude *exclude;		/* C */
 	struct feed feed;
-	struct output out;
+	struct output out, blob;		/* the image; the device of chunks, if it has a name */
+	struct chunks *chunks;			/* NULL: files are not in chunks */
 	struct space space;
 	struct xattr_item **xattr_heads;	/* hash table */
 	size_t xattr_nheads, xattr_count;
+	struct xattr_prefix *prefixes;		/* C */
+	unsigned int nprefixes, digest_prefix;	/* C */
+	uint32_t prefix_start;			/* of the table, in units of 4 bytes */
+	bool prefixes_packed;			/* in the packed file */
 	struct node **dirs;			/* all directories, parents first */
 	size_t ndirs, dirs_room;
 	struct node **files;			/* all others in the order of contents; NULL: the tree's */
@@ -285,10 +325,12 @@ struct writer {
 	struct twins *twins;			/* of files; NULL: not wanted */
 	uint32_t serial;			/* of the next batch */
 	uint64_t deduplicated;			/* bytes */
-	bool has_compressed, has_beside, has_twins; /* features in use */
-	dev_t out_dev;				/* the output as it was before, or is */
-	ino_t out_ino;
-	bool has_out_ino;
+	bool has_compressed, has_beside, has_twins, has_chunks; /* features in use */
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} outs[2];				/* the outputs as they were before, or are */
+	unsigned int nouts;
 };	/* C constant once the source is read */
 
 bool erofs_write_is_cancelled(const struct writer *w);

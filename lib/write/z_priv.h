@@ -162,8 +162,8 @@ int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash,
 		       uint64_t *ret_offset);
 void erofs_fragments_free(struct fragments *t);
 
-/* @fd: where the pclusters are read from; not owned */
-int erofs_twins_new(int fd, struct twins **ret);
+/* @fd: where the pclusters are read from, from byte @start on; not owned */
+int erofs_twins_new(int fd, uint64_t start, struct twins **ret);
 void erofs_twins_free(struct twins *t);
 /* The pclusters of a segment that was put into blocks from @block on. Owner. */
 int erofs_zout_publish(struct writer *w, struct twins *t, const struct zout *out, uint64_t block, uint32_t serial);

@@ -97,7 +97,7 @@ def _():
     image, blocks = fresh('img'), fresh('list')
     expect(make('-b', '4096', '--mount-point', '/vendor', '--product-out', fresh('out'), '--fs-config-file',
                 written(CONFIG), '--file-contexts', written(CONTEXTS), '-T', '1230768000', '-U', UUID,
-                '--block-list-file', blocks, image, source()), 0)
+                '--block-list-file', blocks, '--chunksize', '4096', image, source()), 0)
     is_(owners(image), WANTED)
     check(os.path.getsize(blocks))
 

@@ -24,6 +24,8 @@ OPTIONS = [
     [], ['-Enoinline_data'], ['-Eforce-inode-extended'], ['-x0'], ['-x1000000'],
     ['-b512'], ['-b1024', '-Enoinline_data'], ['-b2048', '-E^xattr-name-filter'],
     ['-b8192'], ['-b16384'], ['-b65536', '-Enosbcrc'],
+    ['--xattr-prefix=user.', '--xattr-prefix=user.long', '--xattr-inode-digest'], ['-Edot-omitted'],
+    ['--chunksize=4096'], ['--chunksize=64K', '-Eforce-chunk-indexes', '-Enoinline_data'], ['-b512', '--chunksize=512'],
 ]
 SEEDS = int(os.environ.get('SEEDS') or (4 if tools.SLOW else 30))
 
