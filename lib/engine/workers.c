@@ -53,7 +53,8 @@ void erofs_workers_set_idle(struct erofs_engine *eng, bool idle)
 /* Runs, and the job that is going on has memory for it. */
 static bool is_usable(const struct erofs_engine *eng, const struct worker *w)
 {
-	return w->running && (!eng->job || w->index < eng->job->max_workers);
+	/* a job without threads has lanes for the caller alone, whatever threads an earlier one left */
+	return w->running && (!eng->job || (eng->job->threads && w->index < eng->job->max_workers));
 }
 
 /* The worker of the CPU we run on (A4). NULL: it has none. */

@@ -285,6 +285,35 @@ static void rule_A8_a_small_image_is_the_callers_own_work(void **state)
 	free_image(img);
 }
 
+/* Threads of the job before, awake or asleep, take nothing of it. */
+static void rule_A8_a_small_image_is_the_callers_own_work_after_a_large_one(void **state)
+{
+	struct erofs_image *img = fake_image();
+	struct erofs_engine *eng = new_engine("4");
+	struct job *job;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		struct shared large = { .spin_us = 10 }, small = { .spin_us = 10 };
+
+		img->devs[0].size = UINT64_C(1) << 30;
+		assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+		submit_many(job, &large, 20);
+		erofs_job_wait(job);
+		erofs_job_end(job);
+		img->devs[0].size = 100000;
+		assert_int_equal(erofs_job_begin(eng, img, NULL, &job), 0);
+		assert_int_equal(erofs_job_lanes(job), 1);
+		submit_many(job, &small, 20);
+		erofs_job_wait(job);
+		assert_int_equal(atomic_load(&small.by_lane[0]), 20);
+		erofs_job_end(job);
+	}
+	erofs_engine_free(eng);
+	free_image(img);
+}
+
 static void rule_A5_idle_workers_take_from_the_longest_queue(void **state)
 {
 	struct erofs_image *img = fake_image();
@@ -583,6 +612,7 @@ int main(void)
 		cmocka_unit_test(rule_A4_work_goes_to_the_worker_of_the_submitters_cpu),
 		cmocka_unit_test(rule_A5_idle_workers_take_from_the_longest_queue),
 		cmocka_unit_test(rule_A8_a_small_image_is_the_callers_own_work),
+		cmocka_unit_test(rule_A8_a_small_image_is_the_callers_own_work_after_a_large_one),
 		cmocka_unit_test(rule_A6_workers_leave_with_their_cpu_and_come_back),
 		cmocka_unit_test(rule_A6_a_cpu_that_appears_gets_a_worker),
 		cmocka_unit_test(rule_A2_workers_are_real_time_but_for_work_on_paths),
