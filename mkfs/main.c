@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mkfs.h"
@@ -27,7 +28,28 @@ static void print_result(const struct erofs_write_result *r)
 	       r->inodes, r->meta_blocks, r->deduplicated);
 }
 
-static int build(struct cli *cli, const struct mkfs_options *o, struct erofs_engine *eng,
+static void take_difference(void *priv, const struct erofs_difference *d)
+{
+	char *path = erofs_cli_escape(d->path, strlen(d->path));
+
+	erofs_cli_say(priv, 'E', "%s: %s (%s, %s)", path ? path : "?", d->key, d->found, d->wanted);
+	free(path);
+}
+
+static void tell_verified(const struct cli *cli, const struct mkfs_options *o, const struct erofs_write_result *r)
+{
+	const struct erofs_compare_result *v = &r->verified;
+	const char *source = o->write.source_type == EROFS_WRITE_IMAGES ? "the images" : o->write.source;
+
+	if (v->differences)
+		erofs_cli_note(cli, 'E', "%" PRIu64 " difference%s from %s", v->differences,
+			       v->differences == 1 ? "" : "s", source);
+	else if (v->complete)
+		erofs_cli_note(cli, 'I', "The same as %s: %" PRIu64 " names, %" PRIu64 " bytes", source, v->names,
+			       v->bytes);
+}
+
+static int build(struct cli *cli, struct mkfs_options *o, struct erofs_engine *eng,
 		 struct erofs_diag *diag)
 {
 	struct erofs_write_result result;
@@ -35,8 +57,11 @@ static int build(struct cli *cli, const struct mkfs_options *o, struct erofs_eng
 
 	if (!o->quiet)
 		printf("mkfs.erofs %s\n", EROFS_UTILS_COMPAT);
+	o->write.difference = take_difference;
+	o->write.difference_priv = cli;
 	err = erofs_write(&o->write, eng, diag, &result);
 	erofs_cli_flush(cli, diag);
+	tell_verified(cli, o, &result);
 	if (err) {
 		fprintf(stderr, "<E> erofs: \tCould not format the device : [Error %d] %s\n", -err,
 			strerror(-err));

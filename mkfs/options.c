@@ -16,7 +16,7 @@ enum {
 	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
 	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT,
-	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_ABSENT,
+	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_VERIFY, OPT_ABSENT,
 };
 
 static const struct cli_option table[] = {
@@ -66,6 +66,7 @@ static const struct cli_option table[] = {
 	{ OPT_DIGEST, "xattr-inode-digest", 0, "[X]", "this attribute of each file is its SHA-256" },
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" },
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
+	{ OPT_VERIFY, "verify", 0, "", "read the image back, compare it with SOURCE, then name it" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
 	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
@@ -195,6 +196,7 @@ static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
 	case OPT_PRODUCT: o->product_out = true; return 1;
 	case OPT_BLOCK_LIST: w->block_list_file = p->arg; return 1;
 	case OPT_DEREFERENCE: w->hard_dereference = 1; return 1;
+	case OPT_VERIFY: w->verify = 1; return 1;
 	case OPT_FSYNC: w->fsync = 1; return 1;
 	default: return 0;
 	}

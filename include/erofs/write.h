@@ -4,6 +4,7 @@
 #define EROFS_WRITE_H
 
 #include <erofs/engine.h>
+#include <erofs/verify.h>
 
 EROFS_BEGIN_DECLS
 
@@ -90,6 +91,10 @@ struct erofs_write_options {
 	const char *inode_digest;	/* attribute with the SHA-256 of each file's contents; NULL: none */
 	int dot_omitted;		/* no "." in directories; 48-bit image */
 	int no_fragment_dedupe;		/* equal fragments are stored each */
+	/* what is done with the image before it gets its name */
+	int verify;			/* it is read back and compared with what was put in */
+	erofs_compare_fn difference;	/* of that, may be NULL; in the calling thread */
+	void *difference_priv;
 };
 
 struct erofs_write_result {
@@ -97,6 +102,7 @@ struct erofs_write_result {
 	uint64_t deduplicated;		/* bytes of the source that are in the image once */
 	uint32_t block_size;
 	uint8_t uuid[16];
+	struct erofs_compare_result verified;	/* filled also after an error */
 };
 
 /**
@@ -106,7 +112,10 @@ struct erofs_write_result {
  * @ret_result: may be NULL
  * A regular output file is written under a temporary name and renamed at the end, so that an
  * unsuccessful run leaves the old file or none. Options are checked before anything is touched.
- * Return: 0; -EINVAL an option is wrong (reported); -ECANCELED; -ENOSPC… (reported).
+ * With verify the wanted metadata are those that the options make of the source; contents are read from it
+ * again. What stays on other devices (EROFS_WRITE_TAR_INDEX, EROFS_WRITE_IMAGES) is not read.
+ * Return: 0; -EINVAL an option is wrong (reported); -ECANCELED; -EUCLEAN verify found differences, or
+ * damage (reported); -ENOSPC… (reported).
  */
 EROFS_API int erofs_write(const struct erofs_write_options *options, struct erofs_engine *eng,
 			  struct erofs_diag *diag, struct erofs_write_result *ret_result);

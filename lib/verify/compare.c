@@ -204,7 +204,8 @@ int erofs_compare_look(struct compare *c, struct compare_item *item, const char 
 
 static bool has_data(const struct compare *c, const struct compare_item *item)
 {
-	return item->is_there && !item->broken && S_ISREG(item->ino.mode) && c->what & EROFS_COMPARE_DATA;
+	return item->is_there && !item->broken && !item->no_data && S_ISREG(item->ino.mode) &&
+	       c->what & EROFS_COMPARE_DATA;
 }
 
 int erofs_compare_put(struct compare *c, const struct compare_item *item, const char *path, size_t len,
@@ -358,8 +359,9 @@ static void clean_up(struct compare *c, unsigned int nlanes)
 	erofs_groups_fini(&c->in_image);
 }
 
-static int open_source(struct compare *c)
+static int open_source(struct compare *c, void *arg)
 {
+	(void)arg;
 	switch (c->opt->kind) {
 	case EROFS_COMPARE_DIR:
 		return erofs_source_dir(c);
@@ -372,8 +374,9 @@ static int open_source(struct compare *c)
 	}
 }
 
-int erofs_compare(struct erofs_image *img, struct erofs_engine *eng, const struct erofs_compare_options *options,
-		  struct erofs_diag *diag, struct erofs_compare_result *ret_result)
+int erofs_compare_with(struct erofs_image *img, struct erofs_engine *eng, const struct erofs_compare_options *options,
+		       int (*open)(struct compare *c, void *arg), void *arg, struct erofs_diag *diag,
+		       struct erofs_compare_result *ret_result)
 {
 	struct erofs_compare_result unused;
 	auto_free struct compare *c = calloc(1, sizeof(*c));
@@ -393,10 +396,16 @@ int erofs_compare(struct erofs_image *img, struct erofs_engine *eng, const struc
 	if (err)
 		return err;
 	nlanes = erofs_job_lanes(c->job);
-	err = open_source(c);
+	err = open(c, arg);
 	if (!err)
 		err = run(c);
 	erofs_job_end(c->job);
 	clean_up(c, nlanes);
 	return err;
+}
+
+int erofs_compare(struct erofs_image *img, struct erofs_engine *eng, const struct erofs_compare_options *options,
+		  struct erofs_diag *diag, struct erofs_compare_result *ret_result)
+{
+	return erofs_compare_with(img, eng, options, open_source, NULL, diag, ret_result);
 }

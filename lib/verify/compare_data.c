@@ -45,11 +45,11 @@ static int fail_read(struct compare_lane *l, struct compare_parcel *p, size_t i,
 /* The source's bytes [la, la + len) where the image has a hole: jump over its holes. */
 static uint64_t skip_hole(const struct compare_lane *l, uint64_t la, uint64_t end)
 {
-	off_t data = l->fd >= 0 ? lseek(l->fd, (off_t)la, SEEK_DATA) : -1;
+	off_t data = l->fd >= 0 ? lseek(l->fd, (off_t)(l->fd_off + la), SEEK_DATA) : -1;
 
 	if (data < 0)
 		return errno == ENXIO && l->fd >= 0 ? end : la;
-	return min_u64((uint64_t)data, end);
+	return min_u64((uint64_t)data - l->fd_off, end);
 }
 
 static ssize_t get_piece(struct compare_lane *l, uint64_t la, size_t len, const uint8_t **ret)
@@ -63,7 +63,7 @@ static ssize_t get_piece(struct compare_lane *l, uint64_t la, size_t len, const 
 	if (!l->piece)
 		return -ENOMEM;
 	*ret = l->piece;
-	return erofs_fdio_pread(l->fd, l->piece, len, la);
+	return erofs_fdio_pread(l->fd, l->piece, len, l->fd_off + la);
 }
 
 /* Return: 1 the same, 0 a difference was noted, negative errno (reported). */

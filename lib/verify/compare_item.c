@@ -224,9 +224,11 @@ static void fill_item(struct compare_lane *l, struct compare_parcel *p, size_t i
 
 static void done_with(struct compare_lane *l)
 {
-	if (l->fd >= 0)
+	if (l->fd >= 0 && !l->keep_fd)
 		close(l->fd);
 	l->fd = -1;
+	l->keep_fd = false;
+	l->fd_off = 0;
 	l->data = NULL;
 	l->buf.len = 0;
 	l->base = NULL;

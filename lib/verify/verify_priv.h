@@ -9,6 +9,8 @@
  *
  * Names of the source are looked up in the image (image_names.c), which marks them; what is left without a mark
  * at the end is too much.
+ *
+ * Writers bring a source of their own (write/read_back.c), to which erofs_compare_with() leads.
  */
 #ifndef EROFS_VERIFY_PRIV_H
 #define EROFS_VERIFY_PRIV_H
@@ -97,10 +99,12 @@ struct compare_item {
 	bool optional;			/* need not be */
 	bool ignore;			/* what is below it does not matter */
 	bool in_ranges;			/* contents follow in parcels of their own */
+	bool no_data;			/* contents are not compared */
 	unsigned int kind;		/* DIRENT_…, as far as the source knows before it looks */
 	struct erofs_inode ino;		/* if it is there */
 	bool broken;			/* its inode cannot be read (reported) */
 	struct src_dir *dir;		/* source_dir.c */
+	const void *own;		/* of a source outside of this room */
 	size_t record;			/* other sources: struct wanted, in facts */
 	/* what the worker found out */
 	bool is_linkable;		/* same type on both sides, no directory */
@@ -139,6 +143,8 @@ struct compare_lane {
 	struct tarbuf buf;
 	const uint8_t *base;		/* what offsets in struct wanted count from */
 	int fd;				/* contents, -1: none */
+	bool keep_fd;			/* it is not ours to close */
+	uint64_t fd_off;		/* where they begin in it */
 	const uint8_t *data;		/* contents in memory, if not NULL */
 	size_t data_len;
 	uint8_t *piece;			/* COMPARE_PIECE bytes of the source */
@@ -221,6 +227,14 @@ struct compare {
 	struct verity_tree tree;
 	bool damaged, failed;			/* O */
 };	/* C constant while workers run  O owner thread only */
+
+/*
+ * erofs_compare() with a source of the caller's: @open sets c->source, to be freed also after an error of it.
+ * @options: kind and source are not looked at
+ */
+int erofs_compare_with(struct erofs_image *img, struct erofs_engine *eng, const struct erofs_compare_options *options,
+		       int (*open)(struct compare *c, void *arg), void *arg, struct erofs_diag *diag,
+		       struct erofs_compare_result *ret_result);
 
 /**
  * erofs_compare_add() - compare a name. Owner.

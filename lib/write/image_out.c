@@ -228,6 +228,12 @@ int erofs_output_commit(struct writer *w, struct output *out)
 	return 0;
 }
 
+void erofs_output_spoil(struct output *out)
+{
+	if (out->fd >= 0 && !out->temp)
+		(void)wipe_super(out);
+}
+
 void erofs_output_drop(struct output *out)
 {
 	if (out->fd >= 0)

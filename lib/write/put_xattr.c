@@ -162,15 +162,21 @@ int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_
 	return x ? append_item(node, x) : -ENOMEM;
 }
 
-static bool has_dropped_name(const struct xattr_item *x, bool (*is_dropped)(const char *name))
+void erofs_xattr_name(const struct xattr_item *x, char name[XATTR_ITEM_NAME])
 {
-	char name[32 + DISK_XATTR_NAME_MAX];
 	size_t i;
 
 	for (i = 0; i < sizeof(spaces) / sizeof(*spaces); i++)
 		if (spaces[i].index == x->index)
-			snprintf(name, sizeof(name), "%s%.*s", spaces[i].prefix, x->name_len,
+			snprintf(name, XATTR_ITEM_NAME, "%s%.*s", spaces[i].prefix, x->name_len,
 				 (const char *)x->bytes);
+}
+
+static bool has_dropped_name(const struct xattr_item *x, bool (*is_dropped)(const char *name))
+{
+	char name[XATTR_ITEM_NAME];
+
+	erofs_xattr_name(x, name);
 	return is_dropped(name);
 }
 

@@ -172,10 +172,24 @@ static int put_all(struct writer *w)
 		err = -ECANCELED;
 	if (!err)
 		err = erofs_output_finish(w, &w->out, w->space.next << w->blkbits);
-	if (!err && w->o->block_list_file)
-		err = erofs_block_list_put(w);
+	return err;
+}
+
+/* The image is complete, but for its name. */
+static int finish(struct writer *w)
+{
+	int err = w->o->block_list_file ? erofs_block_list_put(w) : 0;
+
+	/* whoever reads it has the engine now */
+	erofs_files_fini(w);
+	if (!err && w->o->verify)
+		err = erofs_read_back(w);
+	if (err) {
+		erofs_output_spoil(&w->out);
+		return err;
+	}
 	/* an image without its device would be worse than a device without its image */
-	if (!err && w->o->blob)
+	if (w->o->blob)
 		err = erofs_output_commit(w, &w->blob);
 	return err ? err : erofs_output_commit(w, &w->out);
 }
@@ -212,7 +226,9 @@ static int run(struct writer *w)
 		err = erofs_output_open(w, &w->out, w->o->output, w->o->offset);
 	if (!err && w->o->blob)
 		err = erofs_output_open(w, &w->blob, w->o->blob, 0);
-	return err ? err : put_all(w);
+	if (!err)
+		err = put_all(w);
+	return err ? err : finish(w);
 }
 
 static void clean_up(struct writer *w)
@@ -243,9 +259,10 @@ int erofs_write(const struct erofs_write_options *options, struct erofs_engine *
 	/* whatever had nothing to say for itself */
 	if (err == -ENOMEM)
 		erofs_diag_fail(diag, err, AT_NOWHERE, "no memory");
-	if (!err && ret_result) {
+	if (ret_result) {
 		*ret_result = (struct erofs_write_result){ .blocks = w.space.next, .inodes = w.ninodes,
-			.meta_blocks = w.space.meta_blocks, .deduplicated = w.deduplicated, .block_size = w.blksz };
+			.meta_blocks = w.space.meta_blocks, .deduplicated = w.deduplicated, .block_size = w.blksz,
+			.verified = w.verified };
 		memcpy(ret_result->uuid, w.uuid, sizeof(w.uuid));
 	}
 	clean_up(&w);

@@ -10,6 +10,7 @@
  *    are shared, sizes of directories. Positions of directories come first, the root's before all.
  * 3. Contents (put_file.c, z_priv.h) and the inodes of files, in the order of the tree; the packed file.
  * 4. Directories, whose nids are known now, and last the superblock.
+ * 5. If wanted the image is read back and compared with the tree (read_back.c), before it gets its name.
  *
  * One thread, the owner, does all of this but reading and compressing contents, which the workers do in
  * batches (engine/flight.h); there are no locks.
@@ -146,6 +147,9 @@ struct xattr_item {
  * 0, -ENOMEM, -E2BIG (reported).
  */
 int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const void *value, size_t len);
+/* The full name. */
+#define XATTR_ITEM_NAME (32 + DISK_XATTR_NAME_MAX)
+void erofs_xattr_name(const struct xattr_item *x, char name[XATTR_ITEM_NAME]);
 /* Take away those that @is_dropped, given their full name; NULL: all. */
 void erofs_xattr_drop(struct node *node, bool (*is_dropped)(const char *name));
 /* Add all of @from, which is another node. 0, -ENOMEM. */
@@ -182,6 +186,8 @@ int erofs_output_open(struct writer *w, struct output *out, const char *name, ui
 int erofs_output_finish(struct writer *w, struct output *out, uint64_t size);
 /* Flush if asked for, give it its name. */
 int erofs_output_commit(struct writer *w, struct output *out);
+/* What was written in place is not to be: it looks like no image any more. */
+void erofs_output_spoil(struct output *out);
 /* Remove what is not finished. */
 void erofs_output_drop(struct output *out);
 int erofs_output_put(struct writer *w, struct output *out, const void *buf, size_t len, uint64_t off);
@@ -243,6 +249,7 @@ int erofs_files_begin(struct writer *w);
 /* The inode has its place when all are put, not before. */
 int erofs_file_put(struct writer *w, struct node *node);
 int erofs_files_end(struct writer *w);
+/* Gives the engine back. More than once is fine. */
 void erofs_files_fini(struct writer *w);
 
 struct batch;
@@ -269,6 +276,10 @@ int erofs_chunks_end(struct writer *w);
 
 /* put_super.c */
 int erofs_super_put(struct writer *w);
+
+/* read_back.c: what the image says is what the tree and its source do. 0; -EUCLEAN differences; negative errno */
+int erofs_read_back(struct writer *w);
+int erofs_read_back_open(struct writer *w, struct erofs_image **ret);
 
 /* plan.c */
 int erofs_plan(struct writer *w);
@@ -326,6 +337,7 @@ struct writer {
 	uint32_t serial;			/* of the next batch */
 	uint64_t deduplicated;			/* bytes */
 	bool has_compressed, has_beside, has_twins, has_chunks; /* features in use */
+	struct erofs_compare_result verified;
 	struct {
 		dev_t dev;
 		ino_t ino;

@@ -26,7 +26,7 @@ allowed()
 	extract) echo base diag image meta map codec engine sink walk extract ;;
 	archive) echo base diag image meta map codec engine sink walk archive ;;
 	verify) echo base diag image meta map codec engine sink walk verify ;;
-	write) echo base diag disk image meta map codec engine write ;;
+	write) echo base diag disk image meta map codec engine sink walk archive verify write ;;
 	cli) echo base cli ;;
 	fsck | dump | mkfs) echo cli ;;
 	*) ;;

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""mkfs.erofs --verify (cli.md 8): an image that is not what was put in is named, and gets no name.
+
+--block-list-file to a pipe holds mkfs.erofs between the end of the image and the comparison, until somebody reads:
+there the source changes, or what was written.
+"""
+import glob
+import gzip
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
+import tools  # noqa: E402
+from changes import BIG, build, write  # noqa: E402
+from tap import Skip, check, is_, main, test  # noqa: E402
+from tools import expect, fresh, fsck, make  # noqa: E402
+
+tools.need(tools.MKFS, 'mkfs.erofs')
+tools.need(tools.FSCK, 'fsck.erofs')
+
+OLD = b'what was there before'
+LINE = re.compile(r'<E> erofs: (/.*?): (\S+) \((.*), (.*)\)')
+
+
+def contents(path):
+    with open(path, 'rb') as file:
+        return file.read()
+
+
+def is_complete(picture):
+    with open(picture, 'rb') as file:
+        file.seek(1024)
+        return file.read(4) == b'\xe2\xe1\xf5\xe0'
+
+
+def state(process):
+    """R running, S waiting, Z ended; whoever asks by poll() takes the status from the one who wants it."""
+    with open('/proc/%d/stat' % process.pid) as file:
+        return file.read().rsplit(')', 1)[1].split()[0]
+
+
+def wait_for(process, picture, temporary):
+    """The image's name once it is complete and mkfs.erofs waits for who reads the pipe; None: it ended."""
+    calm = 0
+    while state(process) != 'Z':
+        found = glob.glob(glob.escape(picture) + '.*') if temporary else [picture]
+        calm = calm + 1 if found and is_complete(found[0]) and state(process) == 'S' else 0
+        if calm == 3:
+            return found[0]
+        time.sleep(0.003)
+    return None
+
+
+def held(act, *words, picture=None, **more):
+    """Run mkfs.erofs --verify, and act(image) while it waits between the image and the comparison."""
+    if not os.path.exists('/proc/self/stat'):
+        raise Skip('no /proc')
+    pipe, temporary = fresh('pipe'), picture is None
+    picture = picture or tools.save(OLD)
+    os.mkfifo(pipe)
+
+    def during(process):
+        name = wait_for(process, os.path.realpath(picture), temporary)
+        if name:
+            act(name)
+            contents(pipe)
+    return make('--quiet', '--verify', '--workers=1', '--block-list-file=' + pipe, *words[:-1], picture, words[-1],
+                during=during, **more), picture
+
+
+def nothing(_):
+    pass
+
+
+def differences(result):
+    return sorted(m.groups() for m in map(LINE.fullmatch, result.text.splitlines()) if m)
+
+
+def refused(result, picture, wanted):
+    expect(result, 1, r'^<E> erofs: %d differences? from ' % len(wanted), 'Could not format the device')
+    is_(differences(result), wanted)
+    is_(contents(picture), OLD, 'the image of before')
+    is_(glob.glob(glob.escape(picture) + '.*'), [], 'no temporary file')
+
+
+OPTIONS = [
+    [], ['-zlz4'], ['-zlz4hc', '-C65536', '-Eall-fragments,dedupe'], ['-zlz4', '-Eztailpacking,fragments'],
+    ['-Eforce-inode-compact', '-T1', '--all-root'], ['-b512', '-Enoinline_data'], ['-Eforce-inode-extended', '-x0'],
+    ['--force-uid=7', '--gid-offset=9', '-T5'], ['-x', '-1'], ['--exclude-path=etc/small', '--exclude-regex=deep'],
+    ['--ignore-mtime', '-T3'], ['-T3', '--mkfs-time'], ['--hard-dereference'], ['-zlz4', '-E48bit'],
+]
+
+
+@test('--verify: whatever the options say of owners, times, names and layout is no difference')
+def _():
+    top = build(socket=True)
+    for words in OPTIONS:
+        for workers in tools.WORKERS:
+            picture = fresh('img')
+            expect(make('--quiet', '--verify', '--workers=' + workers, *words, picture, top), 0, silent=True)
+        expect(fsck('--workers=2', picture), 0, silent=True)
+
+
+@test('--verify: layers: marks of aufs and overlayfs, archives from a file, compressed and through a pipe')
+def _():
+    top = build(socket=True)
+    write(os.path.join(top, 'bin/.wh.gone'), b'')
+    for words in (['--aufs'], ['--aufs', '--ovlfs-strip']):
+        expect(make('--quiet', '--verify', *words, fresh('img'), top), 0, silent=True)
+    archive = fresh('tar')
+    done = subprocess.run(['tar', '--format=pax', '--xattrs', '--xattrs-include=*', '-S', '-cf', archive, '-C',
+                           build(), '.'], capture_output=True)
+    if done.returncode:
+        raise Skip('tar failed: %r' % done.stderr[:200])
+    result = make('--quiet', '--verify', '--tar=f', fresh('img'), archive)
+    if 'libarchive, which is not there' in result.text:
+        raise Skip('built without libarchive')
+    expect(result, 0, silent=True)
+    packed = tools.save(gzip.compress(contents(archive)))
+    for words in ([], ['-zlz4', '-Efragments'], ['--sort=none', '--all-root']):
+        expect(make('--quiet', '--verify', '--tar=f', *words, fresh('img'), packed), 0, silent=True)
+        with open(packed, 'rb') as pipe:
+            expect(make('--quiet', '--verify', '--tar=f', *words, fresh('img'), stdin=pipe), 0, silent=True)
+    expect(make('--quiet', '--verify', '--tar=i', fresh('img'), archive), 0, silent=True)
+
+
+@test('--verify: merged images')
+def _():
+    one, two = fresh('img'), fresh('img')
+    expect(make('--quiet', '-T1', one, build()), 0, silent=True)
+    expect(make('--quiet', '-T1', '--aufs', two, build()), 0, silent=True)
+    expect(make('--quiet', '--verify', fresh('img'), one, two), 0, silent=True)
+
+
+@test('--verify -v: says what was compared')
+def _():
+    top = build()
+    expect(make('-v', '--verify', fresh('img'), top), 0, r'^<I> erofs: The same as %s: \d+ names, \d{7} bytes$'
+           % re.escape(top))
+
+
+@test('--verify: an image held up and not changed gets its name')
+def _():
+    result, picture = held(nothing, '-T1', build())
+    expect(result, 0, silent=True)
+    expect(fsck('--workers=2', picture), 0, silent=True)
+
+
+@test('--verify: a source that changes after it was read: the file is named')
+def _():
+    for words in ([], ['-zlz4'], ['-zlz4hc', '-Eall-fragments']):
+        top = build()
+        path = os.path.join(top, 'big')
+        result, picture = held(lambda _: write(path, BIG[:2000000] + b'!' + BIG[2000001:]), *words, top)
+        refused(result, picture, [('/big', 'data', '0x%02x at byte 2000000' % BIG[2000000], '0x21')])
+        result, picture = held(lambda _: write(path, BIG + b'!'), *words, top)
+        is_(len(differences(result)), 1)
+        refused(result, picture, [('/big', 'size', str(len(BIG)), str(len(BIG) + 1))])
+
+
+@test('--verify: damage to what was written is named, status 1')
+def _():
+    top = build()
+
+    def spoil(temp):
+        with open(temp, 'r+b') as file:
+            file.seek(1024 + 40)
+            file.write(b'\xff' * 4)
+    result, picture = held(spoil, top)
+    expect(result, 1, 'superblock')
+    is_(contents(picture), OLD)
+
+
+@test('--verify: what is written in place looks like no image when it is not the same')
+def _():
+    if not os.path.isdir('/dev/fd'):
+        raise Skip('no /dev/fd')
+    top, path = build(), tools.save(b'')
+    with open(path, 'r+b') as file:
+        result, _ = held(lambda _: write(os.path.join(top, 'big'), b''), top, picture='/dev/fd/%d' % file.fileno(),
+                         pass_fds=(file.fileno(),))
+        expect(result, 1, '/big: size')
+    check(not is_complete(path), 'no superblock')
+
+
+main()
