@@ -24,6 +24,9 @@ struct fsck_options {
 	enum erofs_compare_kind verify_kind;
 	const char *verify_source;
 	unsigned int verify_what;	/* 0: all */
+	/* Android's view of the folder */
+	const char *mount_point, *fs_config, *contexts;
+	bool product_out;
 };
 
 /* Differences on their way out: lines at once, and objects for the report. */

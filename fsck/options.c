@@ -8,7 +8,7 @@
 
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_EXTRACT, OPT_RATIO, OPT_NOTHING, OPT_MACHINE, OPT_DIGEST,
-	OPT_VERIFY, OPT_VERIFY_ONLY,
+	OPT_VERIFY, OPT_VERIFY_ONLY, OPT_MOUNT, OPT_CONFIG, OPT_CONTEXTS, OPT_PRODUCT,
 };
 
 /* A group of options is a block of rows: new ones go to the end of theirs. */
@@ -31,6 +31,12 @@ static const struct cli_option table[] = {
 
 	CLI_OTHER_GROUP("Engine"),
 	CLI_ENGINE_OPTIONS,
+
+	CLI_OTHER_GROUP("Android"),
+	{ OPT_MOUNT, "mount-point", 0, "X", "with --verify=dir: where it will be mounted, for the next (default /)" },
+	{ OPT_CONFIG, "fs-config-file", 0, "X", "owners, modes and capabilities that files are to have" },
+	{ OPT_CONTEXTS, "file-contexts", 0, "X", "labels that files are to have (SELinux)" },
+	{ OPT_PRODUCT, "product-out", 0, "X", "nothing beside --fs-config-file" },
 
 	CLI_OTHER_GROUP("Extraction"),
 	CLI_EXTRACT_OPTIONS,
@@ -92,6 +98,10 @@ static int take_other(const struct cli_parse *p, struct fsck_options *o)
 	case OPT_EXTRACT: return take_extract(p, o);
 	case OPT_VERIFY: return fsck_take_verify(p, o);
 	case OPT_VERIFY_ONLY: return fsck_take_verify_only(p, o);
+	case OPT_MOUNT: o->mount_point = p->arg; return 1;
+	case OPT_CONFIG: o->fs_config = p->arg; return 1;
+	case OPT_CONTEXTS: o->contexts = p->arg; return 1;
+	case OPT_PRODUCT: o->product_out = true; return 1;
 	case OPT_DIGEST: o->digests = true; return 1;
 	case OPT_RATIO: o->ratio = true; return 1;
 	case OPT_MACHINE: return take_machine(p);
@@ -132,6 +142,14 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 	if (!o->target && erofs_cli_extract_needs_target(&o->extract))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --extract=DIR",
 				       erofs_cli_extract_needs_target(&o->extract));
+	if ((o->mount_point || o->fs_config || o->contexts || o->product_out) &&
+	    (!o->verify || o->verify_kind != EROFS_COMPARE_DIR))
+		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --verify=dir:PATH", o->mount_point ?
+				       "--mount-point" : o->fs_config ? "--fs-config-file" : o->contexts ?
+				       "--file-contexts" : "--product-out");
+	if (o->product_out && !o->fs_config)
+		return erofs_cli_usage(p->cli, p->usage_status,
+				       "--product-out without --fs-config-file is not implemented");
 	if (o->verify_what && !o->verify)
 		return erofs_cli_usage(p->cli, p->usage_status, "--verify-only needs --verify");
 	if (o->verify && o->verify_kind == EROFS_COMPARE_TAR && !strcmp(o->verify_source, "-") &&

@@ -126,6 +126,9 @@ int fsck_verify_image(struct fsck_verify *v, const struct fsck_options *o, struc
 		.nid = nid ? *nid : 0,
 		.fn = take_difference,
 		.priv = v,
+		.mount_point = o->mount_point,
+		.fs_config_file = o->fs_config,
+		.file_contexts = o->contexts,
 	};
 
 	if (v->cli->report) {

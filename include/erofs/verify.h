@@ -57,6 +57,11 @@ struct erofs_compare_options {
 	uint64_t nid;
 	erofs_compare_fn fn;		/* may be NULL: they are only counted */
 	void *priv;
+	/*
+	 * Android's view of a folder, as erofs_write() takes it: files by which owners, modes, capabilities and
+	 * labels are told by the path below the mount point. NULL: as the folder has them.
+	 */
+	const char *mount_point, *fs_config_file, *file_contexts;
 };
 
 struct erofs_compare_result {
@@ -76,6 +81,8 @@ struct erofs_compare_result {
  * A directory: symlinks are not followed, open directories are bounded. A tar: names are compared in the
  * order of the archive; one that stands there twice is compared twice. Folders that a tar or a manifest
  * only implies, by naming what is in them, are expected.
+ * With lists of Android a folder is read twice, the first time for its hard links: an inode has what its first
+ * name in erofs_write()'s order has. A name without a line is a failure (reported), and its own owner counts.
  * Return: 0 the same; -EUCLEAN there are differences, or damage was reported; -EINVAL a bad line (reported);
  * -ECANCELED; -ENOMEM; -EIO… (reported) some of the source could not be read.
  */

@@ -202,6 +202,8 @@ int erofs_dirsource_gather(struct compare *c, struct compare_lane *l, const stru
 	if (err)
 		return fail(l, p, item, err, "cannot open the folder");
 	err = look(l, p, item, dirfd, w);
+	if (s->rules && !p->is_range && w->has && erofs_dirrules_apply(l, p, item, w))
+		err = fail(l, p, item, -ENOMEM, "cannot compare it");
 	erofs_tree_unpin(&s->tree, dir);
 	l->base = l->buf.data;
 	return err;

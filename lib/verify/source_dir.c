@@ -216,6 +216,17 @@ static int set_path(struct dir_source *s, size_t len, const char *name, size_t n
 	return 0;
 }
 
+static int add_item(struct compare *c, const struct compare_item *item, const char *name, size_t len)
+{
+	struct dir_source *s = erofs_dirsource_of(c);
+
+	if (s->listing)
+		return erofs_dirrules_note(c, item->dir, name, s->path + 1);
+	if (s->rules)
+		return erofs_dirrules_add(c, item, name, s->path + 1, len);
+	return erofs_compare_add(c, item, s->path + 1, len, NULL, NULL);
+}
+
 static int step(struct compare *c)
 {
 	struct dir_source *s = erofs_dirsource_of(c);
@@ -244,25 +255,36 @@ static int step(struct compare *c)
 	if (err)
 		return err;
 	item.kind = kind_of(s, v->dir, name + 1, (unsigned char)*name);
-	err = erofs_compare_add(c, &item, s->path + 1, path_len + len, NULL, NULL);
+	err = add_item(c, &item, name + 1, path_len + len);
 	if (!err && item.kind == DIRENT_DIR)
 		err = enter(c, v->dir, name + 1, path_len + 1 + len);
 	return err;
 }
 
-static int run(struct compare *c)
+static int walk(struct compare *c)
 {
 	struct compare_item root = { .kind = DIRENT_DIR };
 	struct dir_source *s = erofs_dirsource_of(c);
 	int err = set_path(s, 0, "", 0);
 
 	if (!err)
-		err = erofs_compare_add(c, &root, "", 0, NULL, NULL);
+		err = add_item(c, &root, ".", 0);
 	if (!err)
 		err = push_level(c, NULL, 0);
 	while (!err && s->depth)
 		err = erofs_job_is_cancelled(c->job) ? -ECANCELED : step(c);
 	return err == -ENOMEM ? erofs_compare_no_memory(c) : err;
+}
+
+static int run(struct compare *c)
+{
+	struct dir_source *s = erofs_dirsource_of(c);
+	int err;
+
+	s->listing = s->rules != NULL;
+	err = s->listing ? walk(c) : 0;
+	s->listing = false;
+	return err ? err : walk(c);
 }
 
 static void free_source(struct compare *c)
@@ -272,6 +294,7 @@ static void free_source(struct compare *c)
 	while (s->depth)
 		pop_level(s);
 	erofs_tree_close(&s->tree);
+	erofs_dirrules_free(s->rules);
 	free(s->levels);
 	free(s->path);
 	free(s);
@@ -300,5 +323,7 @@ int erofs_source_dir(struct compare *c)
 		erofs_diag_warn_path(c->diag, "/", "no /proc: attributes of symlinks and devices are not compared");
 	s->max_names = erofs_job_state_bytes(c->job) / NAMES_SHARE;
 	err = erofs_tree_open_source(&s->tree, c->opt->source, erofs_job_lanes(c->job));
-	return err ? erofs_diag_fail(c->diag, err, AT_NOWHERE, "cannot open the folder %s", c->opt->source) : 0;
+	if (err)
+		return erofs_diag_fail(c->diag, err, AT_NOWHERE, "cannot open the folder %s", c->opt->source);
+	return erofs_dirrules_new(c, &s->rules);
 }
