@@ -52,16 +52,26 @@ static void tell_verified(const struct cli *cli, const struct mkfs_options *o, c
 static int build(struct cli *cli, struct mkfs_options *o, struct erofs_engine *eng,
 		 struct erofs_diag *diag)
 {
+	struct erofs_mtree_options mtree = { .size = sizeof(mtree) };
 	struct erofs_write_result result;
+	struct cli_output out = { .fd = -1 };
 	int err;
 
+	if (o->manifest && erofs_cli_output_open(cli, o->manifest, &out))
+		return 1;
+	mtree.fd = out.fd;
+	o->write.manifest = o->manifest ? &mtree : NULL;
 	if (!o->quiet)
 		printf("mkfs.erofs %s\n", EROFS_UTILS_COMPAT);
+	/* what is to come first goes first */
+	fflush(stdout);
 	o->write.difference = take_difference;
 	o->write.difference_priv = cli;
 	err = erofs_write(&o->write, eng, diag, &result);
 	erofs_cli_flush(cli, diag);
 	tell_verified(cli, o, &result);
+	if (o->manifest && erofs_cli_output_close(cli, &out, !err) && !err)
+		return 1;
 	if (err) {
 		fprintf(stderr, "<E> erofs: \tCould not format the device : [Error %d] %s\n", -err,
 			strerror(-err));
@@ -92,7 +102,7 @@ int main(int argc, char **argv)
 		    !erofs_cli_engine_new(&cli, &o.engine, 1, diag, &eng)) {
 			erofs_cli_catch_signals(eng);
 			/* a signal has to be seen while nothing comes through a pipe */
-			if (o.write.source && !strcmp(o.write.source, "-"))
+			if (o.manifest || (o.write.source && !strcmp(o.write.source, "-")))
 				erofs_cli_interrupt_writes();
 			status = build(&cli, &o, eng, diag);
 			erofs_cli_catch_signals(NULL);

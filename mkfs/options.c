@@ -16,7 +16,8 @@ enum {
 	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
 	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT,
-	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_VERIFY, OPT_ABSENT,
+	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_VERIFY,
+	OPT_MANIFEST, OPT_ABSENT,
 };
 
 static const struct cli_option table[] = {
@@ -67,6 +68,7 @@ static const struct cli_option table[] = {
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" },
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
 	{ OPT_VERIFY, "verify", 0, "", "read the image back, compare it with SOURCE, then name it" },
+	{ OPT_MANIFEST, "manifest", 0, "FILE", "write an mtree manifest of the image, with SHA-256" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
 	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
@@ -345,6 +347,7 @@ static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times
 	if (r)
 		return r;
 	switch (p->opt->id) {
+	case OPT_MANIFEST: o->manifest = p->arg; return 1;
 	case OPT_BLOCK: return take_block(p, &o->write);
 	case OPT_EXTENDED: return mkfs_take_extended(p, o);
 	case OPT_LABEL: o->write.label = p->arg; return 1;
@@ -419,6 +422,10 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 		return erofs_cli_usage(p->cli, 1, "missing argument: %s", argc == at ? "FILE" : "SOURCE");
 	if (o->write.label && strlen(o->write.label) > 15)
 		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
+	if (o->manifest && !*o->manifest)
+		return erofs_cli_usage(p->cli, 1, "--manifest= needs the name of a file");
+	if (o->manifest && o->write.source_type == EROFS_WRITE_TAR_INDEX)
+		return erofs_cli_usage(p->cli, 1, "--manifest with --tar=i is not implemented");
 	/* owners would come from a table of Android's that is not here */
 	if (o->product_out && !o->write.fs_config_file)
 		return erofs_cli_usage(p->cli, 1, "--product-out without --fs-config-file is not implemented");

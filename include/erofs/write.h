@@ -3,6 +3,7 @@
 #ifndef EROFS_WRITE_H
 #define EROFS_WRITE_H
 
+#include <erofs/digest.h>
 #include <erofs/engine.h>
 #include <erofs/verify.h>
 
@@ -92,6 +93,7 @@ struct erofs_write_options {
 	int dot_omitted;		/* no "." in directories; 48-bit image */
 	int no_fragment_dedupe;		/* equal fragments are stored each */
 	/* what is done with the image before it gets its name */
+	const struct erofs_mtree_options *manifest;	/* of all of it, is written first; NULL: none */
 	int verify;			/* it is read back and compared with what was put in */
 	erofs_compare_fn difference;	/* of that, may be NULL; in the calling thread */
 	void *difference_priv;

@@ -126,38 +126,64 @@ static int add_node(struct compare *c, const struct node *node, const char *path
 	return erofs_compare_add(c, &item, path, len, NULL, NULL);
 }
 
-static int add_folder(struct compare *c, const struct node *dir, struct tarbuf *path)
+struct level {
+	const struct node *dir;
+	uint32_t next;
+	size_t path_len;
+};
+
+struct levels {
+	struct level *at;
+	size_t depth, room;
+};
+
+static int push(struct levels *v, const struct node *dir, size_t path_len)
 {
-	auto_free char *base = erofs_node_path(dir);
-	uint32_t i;
-	int err = base ? 0 : -ENOMEM;
+	if (v->depth == v->room) {
+		size_t room = v->room ? 2 * v->room : 32;
+		struct level *grown = realloc(v->at, room * sizeof(*grown));
 
-	for (i = 0; !err && i < dir->nchildren; i++) {
-		const struct node *child = dir->children[i];
-
-		path->len = 0;
-		err = erofs_compare_make_path(path, base);
-		if (!err)
-			err = erofs_compare_make_path(path, child->name);
-		if (err)
-			break;
-		err = add_node(c, child, (const char *)path->data, path->len);
-		if (err)
-			return err;
+		if (!grown)
+			return -ENOMEM;
+		v->at = grown;
+		v->room = room;
 	}
-	return err ? erofs_compare_no_memory(c) : 0;
+	v->at[v->depth++] = (struct level){ .dir = dir, .path_len = path_len };
+	return 0;
+}
+
+/* Depth first, as the image lists its names: so the first of a link's names is the same on both sides. */
+static int step(struct compare *c, struct levels *v, struct tarbuf *path)
+{
+	struct level *top = &v->at[v->depth - 1];
+	const struct node *child;
+	int err;
+
+	if (top->next == top->dir->nchildren) {
+		v->depth--;
+		return 0;
+	}
+	child = top->dir->children[top->next++];
+	path->len = top->path_len;
+	err = erofs_compare_make_path(path, child->name);
+	if (!err && S_ISDIR(child->mode))
+		err = push(v, child, path->len);
+	return err ? erofs_compare_no_memory(c) : add_node(c, child, (const char *)path->data, path->len);
 }
 
 static int run(struct compare *c)
 {
 	struct writer *w = c->source.priv;
 	struct tarbuf path = { 0 };
-	size_t i;
+	struct levels v = { 0 };
 	int err = add_node(c, w->feed.root, "", 0);
 
-	for (i = 0; !err && i < w->ndirs; i++)
-		err = erofs_job_is_cancelled(c->job) ? -ECANCELED : add_folder(c, w->dirs[i], &path);
+	if (!err && push(&v, w->feed.root, 0))
+		err = erofs_compare_no_memory(c);
+	while (!err && v.depth)
+		err = erofs_job_is_cancelled(c->job) ? -ECANCELED : step(c, &v, &path);
 	erofs_tarbuf_free(&path);
+	free(v.at);
 	return err;
 }
 
@@ -167,12 +193,19 @@ static int open_tree(struct compare *c, void *writer)
 	return 0;
 }
 
+/* With its devices, if there are files of them: the chunks', or the layers. */
 int erofs_read_back_open(struct writer *w, struct erofs_image **ret)
 {
 	const char *blob = w->blob.temp ? w->blob.temp : w->o->blob;
-	const struct erofs_open_options options = { .size = sizeof(options), .offset = w->out.start,
-						    .devices = &blob, .device_count = blob != NULL };
+	struct erofs_open_options options = { .size = sizeof(options), .offset = w->out.start };
 
+	if (blob) {
+		options.devices = &blob;
+		options.device_count = 1;
+	} else if (w->o->source_type == EROFS_WRITE_IMAGES) {
+		options.devices = w->o->sources;
+		options.device_count = w->ndevices;
+	}
 	return erofs_open(w->out.temp ? w->out.temp : w->o->output, &options, w->diag, ret);
 }
 

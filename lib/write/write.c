@@ -50,6 +50,8 @@ static int take_options(struct writer *w)
 
 	if (blksz & (blksz - 1) || blksz < 1u << DISK_MIN_BLKBITS || blksz > 1u << DISK_MAX_BLKBITS)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
+	if (o->manifest && o->source_type == EROFS_WRITE_TAR_INDEX)
+		return refuse(w, "an index has no contents, and so no manifest with digests");
 	if (o->label && strlen(o->label) > 15)
 		return refuse(w, "the label is longer than 15 bytes");
 	if (o->root_xattr_room > 4 * UINT16_MAX)
@@ -182,6 +184,8 @@ static int finish(struct writer *w)
 
 	/* whoever reads it has the engine now */
 	erofs_files_fini(w);
+	if (!err && w->o->manifest)
+		err = erofs_manifest_put(w);
 	if (!err && w->o->verify)
 		err = erofs_read_back(w);
 	if (err) {

@@ -281,6 +281,9 @@ int erofs_super_put(struct writer *w);
 int erofs_read_back(struct writer *w);
 int erofs_read_back_open(struct writer *w, struct erofs_image **ret);
 
+/* manifest.c: 0, negative errno (reported) */
+int erofs_manifest_put(struct writer *w);
+
 /* plan.c */
 int erofs_plan(struct writer *w);
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""mkfs.erofs --verify (cli.md 8): an image that is not what was put in is named, and gets no name.
+"""mkfs.erofs --verify and --manifest (cli.md 8): an image that is not what was put in is named, and gets no name.
 
---block-list-file to a pipe holds mkfs.erofs between the end of the image and the comparison, until somebody reads:
-there the source changes, or what was written.
+--manifest to a pipe holds mkfs.erofs between the end of the image and the comparison, until somebody reads: there
+the source changes, or what was written.
 """
+import fcntl
 import glob
 import gzip
 import os
@@ -16,12 +17,13 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
 import tools  # noqa: E402
-from changes import BIG, build, write  # noqa: E402
+from changes import BIG, CHANGES, build, write  # noqa: E402
 from tap import Skip, check, is_, main, test  # noqa: E402
-from tools import expect, fresh, fsck, make  # noqa: E402
+from tools import dump, expect, fresh, fsck, make  # noqa: E402
 
 tools.need(tools.MKFS, 'mkfs.erofs')
 tools.need(tools.FSCK, 'fsck.erofs')
+tools.need(tools.DUMP, 'dump.erofs')
 
 OLD = b'what was there before'
 LINE = re.compile(r'<E> erofs: (/.*?): (\S+) \((.*), (.*)\)')
@@ -64,12 +66,21 @@ def held(act, *words, picture=None, **more):
     picture = picture or tools.save(OLD)
     os.mkfifo(pipe)
 
+    # opened here, so that its opening does not wait; and full, so that the first line does
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    filler = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    os.write(filler, bytes(fcntl.fcntl(filler, fcntl.F_GETPIPE_SZ)))
+    os.close(filler)
+    os.set_blocking(reader, True)
+
     def during(process):
         name = wait_for(process, os.path.realpath(picture), temporary)
         if name:
             act(name)
-            contents(pipe)
-    return make('--quiet', '--verify', '--workers=1', '--block-list-file=' + pipe, *words[:-1], picture, words[-1],
+            while os.read(reader, 65536):
+                pass
+        os.close(reader)
+    return make('--quiet', '--verify', '--workers=1', '--manifest=' + pipe, *words[:-1], picture, words[-1],
                 during=during, **more), picture
 
 
@@ -151,6 +162,26 @@ def _():
     expect(fsck('--workers=2', picture), 0, silent=True)
 
 
+@test('--verify: each kind of change to what was written is named, and nothing else; the old image stays')
+def _():
+    words = ['-Eforce-inode-extended']
+    top = build()
+    for name, function, wanted in CHANGES:
+        other = fresh('img')
+        expect(make('--quiet', *words, other, build(function)), 0)
+        result, picture = held(lambda temp: write(temp, contents(other)), *words, top)
+        found = differences(result)
+        is_([d[:2] for d in found], sorted((w[0], turn(w[1])) for w in wanted), '%s: %s' % (name, result))
+        if len(wanted[0]) > 2 and wanted[0][1] not in ('data', 'missing', 'extra'):
+            is_(found, sorted((w[0], w[1], w[3], w[2]) for w in wanted), name)
+        refused(result, picture, found)
+
+
+def turn(key):
+    """The image has what the source had, and the other way round."""
+    return {'missing': 'extra', 'extra': 'missing'}.get(key, key)
+
+
 @test('--verify: a source that changes after it was read: the file is named')
 def _():
     for words in ([], ['-zlz4'], ['-zlz4hc', '-Eall-fragments']):
@@ -161,6 +192,39 @@ def _():
         result, picture = held(lambda _: write(path, BIG + b'!'), *words, top)
         is_(len(differences(result)), 1)
         refused(result, picture, [('/big', 'size', str(len(BIG)), str(len(BIG) + 1))])
+
+
+@test('--manifest: what dump.erofs --to-mtree prints, and fsck.erofs --verify=mtree: takes')
+def _():
+    top = build(socket=True)
+    for words in OPTIONS:
+        for workers in tools.WORKERS:
+            picture, manifest = fresh('img'), fresh('mtree')
+            expect(make('--quiet', '--workers=' + workers, '--manifest=' + manifest, *words, picture, top), 0,
+                   silent=True)
+            is_(contents(manifest), expect(dump('--to-mtree', picture), 0).out, str(words))
+            check(b' sha256digest=' in contents(manifest))
+            expect(fsck('--verify=mtree:' + manifest, picture), 0, silent=True)
+    out = expect(make('--quiet', '--manifest=-', fresh('img'), top), 0).out
+    is_(out[:7], b'#mtree\n')
+    one, two, manifest = fresh('img'), fresh('img'), fresh('mtree')
+    expect(make('--quiet', '-T1', one, top), 0)
+    expect(make('--quiet', '--manifest=' + manifest, two, one, one), 0, silent=True)
+    is_(contents(manifest), expect(dump('--to-mtree', '--device=' + one, '--device=' + one, two), 0).out)
+
+
+@test('--manifest: a run that fails leaves the old one; one that cannot write it leaves the old image')
+def _():
+    manifest, picture = tools.save(b'old'), tools.save(OLD)
+    expect(make('--quiet', '--manifest=' + manifest, picture, fresh('nowhere')), 1)
+    is_(contents(manifest), b'old')
+    expect(make('--quiet', '--manifest=/no/such/place', picture, build()), 1, '/no/such/place')
+    is_(contents(picture), OLD)
+    if os.path.exists('/dev/full'):
+        expect(make('--quiet', '--manifest=/dev/full', picture, build()), 1, 'No space')
+        is_(contents(picture), OLD)
+    expect(make('--manifest=', picture, build()), 1, 'needs the name')
+    expect(make('--tar=i', '--manifest=x', picture, 'x'), 1, 'not implemented')
 
 
 @test('--verify: damage to what was written is named, status 1')
