@@ -26,6 +26,7 @@ struct dump_options {
 	struct cli_input input;
 	bool help, help_all, version;
 	bool super, statistics, extents, list, cat, udev;	/* actions */
+	bool print_digest;		/* of the image file itself */
 	bool to_tar;
 	const char *tar_file;		/* NULL: standard output, "-": even if it is a terminal */
 	bool to_mtree, mtree_xattrs;

@@ -12,7 +12,7 @@
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_SUPER, OPT_STATISTICS, OPT_EXTENTS, OPT_LIST, OPT_CAT, OPT_UDEV,
 	OPT_TO_TAR, OPT_TO_MTREE, OPT_DIGEST, OPT_EXTRACT, OPT_ANDROID, OPT_MOUNT, OPT_MTREE_XATTRS,
-	OPT_VERITY_BLOCK, OPT_SALT,
+	OPT_VERITY_BLOCK, OPT_SALT, OPT_PRINT_DIGEST,
 	OPT_RECURSIVE, OPT_LONG, OPT_PRINT0,
 };
 
@@ -33,6 +33,7 @@ static const struct cli_option table[] = {
 	{ OPT_RECURSIVE, "recursive", 0, "", "with --ls: all below, full paths, one a line" },
 	{ OPT_LONG, "long", 0, "", "with --ls: mode, owner, size, time, name, target" },
 	{ OPT_PRINT0, "print0", 0, "", "with --ls: names only, each ends with NUL" },
+	{ OPT_PRINT_DIGEST, "print-digest", 0, "", "show the fs-verity digest of the image file itself" },
 	{ OPT_UDEV, "blkid-udev", 0, "", "show KEY=value lines for udev" },
 	{ OPT_MTREE_XATTRS, "mtree-xattrs", 0, "", "with --to-mtree: xattrs and fs-verity as comments" },
 	{ OPT_VERITY_BLOCK, "fsverity-block", 0, "N", "block size of fs-verity (default 4096)" },
@@ -89,6 +90,7 @@ static int take_action(const struct cli_parse *p, struct dump_options *o)
 	case OPT_PRINT0: o->print0 = true; return 1;
 	case OPT_CAT: o->cat = true; return 1;
 	case OPT_UDEV: o->udev = true; return 1;
+	case OPT_PRINT_DIGEST: o->print_digest = true; return 1;
 	case OPT_TO_TAR: o->to_tar = true; o->tar_file = p->arg; return 1;
 	case OPT_TO_MTREE: o->to_mtree = true; o->mtree_file = p->arg; return 1;
 	case OPT_MTREE_XATTRS: o->mtree_xattrs = true; return 1;
@@ -128,7 +130,7 @@ static int check_alone(const struct cli_parse *p, const struct dump_options *o, 
 {
 	int trees = o->to_tar + o->to_mtree + o->digest.wanted + o->extract;
 
-	if (o->cat || o->super || o->statistics || o->extents || o->list || o->udev || trees > 1)
+	if (o->cat || o->super || o->statistics || o->extents || o->list || o->udev || o->print_digest || trees > 1)
 		return erofs_cli_usage(p->cli, p->usage_status, "%s does not go with other output", action);
 	if (o->recursive || o->details || o->print0)
 		return erofs_cli_usage(p->cli, p->usage_status, "%s does not go with options of --ls", action);
@@ -165,10 +167,11 @@ static int check_json(const struct cli_parse *p, const struct dump_options *o)
 	const char *file = o->to_tar ? o->tar_file : o->to_mtree ? o->mtree_file : NULL;
 	bool stream = dump_is_stream(o) && (!file || !strcmp(file, "-"));
 
-	if (!erofs_report_is_stdout(&o->json) || !(o->cat || o->udev || o->print0 || stream))
+	if (!erofs_report_is_stdout(&o->json) || !(o->cat || o->udev || o->print0 || o->print_digest || stream))
 		return 0;
 	return erofs_cli_usage(p->cli, p->usage_status, "%s goes with --json=FILE only", o->cat ? "--cat" :
-			       o->udev ? "--blkid-udev" : o->print0 ? "--print0" : o->to_tar ? "--to-tar" :
+			       o->udev ? "--blkid-udev" : o->print_digest ? "--print-digest" :
+			       o->print0 ? "--print0" : o->to_tar ? "--to-tar" :
 			       o->to_mtree ? "--to-mtree" : "--digest");
 }
 
@@ -221,7 +224,7 @@ static int check_together(const struct cli_parse *p, const struct dump_options *
 		return check_sums(p, o);
 	if (o->extract)
 		return check_extract(p, o);
-	if (o->cat && (o->super || o->statistics || o->extents || o->list || o->udev))
+	if (o->cat && (o->super || o->statistics || o->extents || o->list || o->udev || o->print_digest))
 		return erofs_cli_usage(p->cli, p->usage_status, "--cat does not go with other output");
 	if (!o->list && (o->recursive || o->details || o->print0))
 		return erofs_cli_usage(p->cli, p->usage_status, "%s needs --ls", o->recursive ? "--recursive" :

@@ -172,11 +172,22 @@ static int print_statistics(struct run *r)
 	return err;
 }
 
+static int print_digest(struct run *r)
+{
+	uint8_t digest[32];
+	int err;
+
+	err = erofs_file_digest(r->o->input.image, r->eng, r->diag, digest);
+	if (!err)
+		erofs_cli_print_hex(digest, sizeof(digest));
+	return err;
+}
+
 /* What can be printed is printed; the first error counts. */
 static int print_all(struct run *r)
 {
 	const struct dump_options *o = r->o;
-	bool nothing = !o->udev && !o->statistics && !needs_inode(o);
+	bool nothing = !o->udev && !o->statistics && !o->print_digest && !needs_inode(o);
 	struct erofs_super_info info;
 	int err = 0, more;
 
@@ -187,12 +198,14 @@ static int print_all(struct run *r)
 		return dump_write_stream(r->cli, o, r->img, r->eng, r->diag);
 	if (o->extract)
 		return dump_extract(r->cli, o, r->img, r->eng, r->diag);
+	if (o->print_digest)
+		err = print_digest(r);
 	if (o->udev)
 		dump_print_udev(&info);
 	r->facts.has_super = o->super || nothing;
 	if (r->facts.has_super && r->text)
 		dump_print_super(&info);
-	if (o->statistics)
+	if (o->statistics && !err)
 		err = print_statistics(r);
 	if (!needs_inode(o))
 		return err;

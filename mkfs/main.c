@@ -49,6 +49,19 @@ static void tell_verified(const struct cli *cli, const struct mkfs_options *o, c
 			       v->bytes);
 }
 
+/* The image is there, whatever comes of this. */
+static int print_digest(struct cli *cli, const struct mkfs_options *o, struct erofs_engine *eng,
+			struct erofs_diag *diag)
+{
+	uint8_t digest[32];
+	int err = erofs_file_digest(o->write.output, eng, diag, digest);
+
+	erofs_cli_flush(cli, diag);
+	if (!err)
+		erofs_cli_print_hex(digest, sizeof(digest));
+	return err;
+}
+
 static int build(struct cli *cli, struct mkfs_options *o, struct erofs_engine *eng,
 		 struct erofs_diag *diag)
 {
@@ -79,7 +92,8 @@ static int build(struct cli *cli, struct mkfs_options *o, struct erofs_engine *e
 	}
 	if (!o->quiet)
 		print_result(&result);
-	return erofs_cli_close_stdout(cli) ? 1 : 0;
+	err = o->print_digest ? print_digest(cli, o, eng, diag) : 0;
+	return erofs_cli_close_stdout(cli) || err ? 1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -14,6 +14,7 @@ struct mkfs_options {
 	uint32_t uid, gid;
 	bool help, help_all, version, quiet;
 	bool product_out;
+	bool print_digest;
 	const char *manifest;		/* NULL: none; "-": standard output */
 	struct cli_list sources;
 };

@@ -17,7 +17,7 @@ enum {
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
 	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT,
 	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_VERIFY,
-	OPT_MANIFEST, OPT_ABSENT,
+	OPT_MANIFEST, OPT_PRINT_DIGEST, OPT_ABSENT,
 };
 
 static const struct cli_option table[] = {
@@ -69,6 +69,7 @@ static const struct cli_option table[] = {
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
 	{ OPT_VERIFY, "verify", 0, "", "read the image back, compare it with SOURCE, then name it" },
 	{ OPT_MANIFEST, "manifest", 0, "FILE", "write an mtree manifest of the image, with SHA-256" },
+	{ OPT_PRINT_DIGEST, "print-digest", 0, "", "print the fs-verity digest of the image file" },
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
 	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
@@ -348,6 +349,7 @@ static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times
 		return r;
 	switch (p->opt->id) {
 	case OPT_MANIFEST: o->manifest = p->arg; return 1;
+	case OPT_PRINT_DIGEST: o->print_digest = true; return 1;
 	case OPT_BLOCK: return take_block(p, &o->write);
 	case OPT_EXTENDED: return mkfs_take_extended(p, o);
 	case OPT_LABEL: o->write.label = p->arg; return 1;

@@ -77,6 +77,15 @@ EROFS_API int erofs_to_mtree(struct erofs_image *img, struct erofs_engine *eng,
 			     const struct erofs_mtree_options *options, struct erofs_diag *diag,
 			     struct erofs_digest_result *ret_result);
 
+/**
+ * erofs_file_digest() - the fs-verity digest of a file, of an image as it lies there
+ * @path: a regular file or a block device
+ * SHA-256, blocks of 4096 bytes, no salt: what "fsverity digest" prints.
+ * Return: 0; -EOPNOTSUPP no libcrypto; -ECANCELED; -ENOMEM; errno of reading (all reported but -ECANCELED).
+ */
+EROFS_API int erofs_file_digest(const char *path, struct erofs_engine *eng, struct erofs_diag *diag,
+				uint8_t ret_digest[32]);
+
 EROFS_END_DECLS
 
 #endif

@@ -68,6 +68,9 @@ void erofs_cli_flush(const struct cli *cli, struct erofs_diag *diag);
 /* A name for people: control bytes and what is no UTF-8 as \ooo. NULL: no memory; free() it. */
 char *erofs_cli_escape(const char *name, size_t len);
 
+/* A line of standard output: @len bytes in hexadecimal digits. */
+void erofs_cli_print_hex(const uint8_t *bytes, size_t len);
+
 /* Flush and close stdout. 0, or negative errno (reported): what was printed did not arrive (R11). */
 int erofs_cli_close_stdout(const struct cli *cli);
 

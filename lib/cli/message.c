@@ -169,3 +169,12 @@ int erofs_cli_close_stdout(const struct cli *cli)
 		erofs_cli_say_plain(cli, 'E', "cannot write to standard output: %s", strerror(-err));
 	return err;
 }
+
+void erofs_cli_print_hex(const uint8_t *bytes, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		printf("%02x", bytes[i]);
+	putchar('\n');
+}

@@ -8,8 +8,10 @@ the source changes, or what was written.
 import fcntl
 import glob
 import gzip
+import hashlib
 import os
 import re
+import struct
 import subprocess
 import sys
 import time
@@ -225,6 +227,34 @@ def _():
         is_(contents(picture), OLD)
     expect(make('--manifest=', picture, build()), 1, 'needs the name')
     expect(make('--tar=i', '--manifest=x', picture, 'x'), 1, 'not implemented')
+
+
+def fsverity(data):
+    level = [data[i:i + 4096].ljust(4096, b'\0') for i in range(0, len(data), 4096)]
+    while True:
+        hashes = b''.join(hashlib.sha256(b).digest() for b in level)
+        if len(hashes) == 32:
+            break
+        level = [hashes[i:i + 4096].ljust(4096, b'\0') for i in range(0, len(hashes), 4096)]
+    head = struct.pack('<BBBBIQ', 1, 1, 12, 0, 0, len(data)) + hashes.ljust(64, b'\0')
+    return hashlib.sha256(head.ljust(256, b'\0')).hexdigest().encode()
+
+
+@test('--print-digest: fs-verity of the image file, by mkfs.erofs and dump.erofs, whatever the workers')
+def _():
+    top = build()
+    for words in ([], ['-zlz4'], ['-b512']):
+        for workers in tools.WORKERS:
+            picture = fresh('img')
+            made = expect(make('--quiet', '--print-digest', '--workers=' + workers, *words, picture, top), 0)
+            is_(made.out, fsverity(contents(picture)) + b'\n')
+            is_(expect(dump('--print-digest', '--workers=' + workers, picture), 0).out, made.out)
+    is_(expect(make('--print-digest', '-Uclear', picture, top), 0).out.splitlines()[-1], fsverity(contents(picture)))
+    with open(picture, 'ab') as file:
+        file.write(b'more')
+    is_(expect(dump('--print-digest', picture), 0).out, fsverity(contents(picture)) + b'\n', 'all of the file counts')
+    for words in (['--cat', '--path=/big'], ['--to-tar'], ['--json']):
+        expect(dump('--print-digest', *words, picture), 2)
 
 
 @test('--verify: damage to what was written is named, status 1')
