@@ -22,17 +22,30 @@ enum {
 
 static const struct cli_option table[] = {
 	CLI_MAIN_GROUP("Options"),
-	{ OPT_BLOCK, "", 'b', "#", "block size, 512 to 65536 (default 4096)" },
-	{ OPT_COMPRESS, "", 'z', "ALG[,N]", "compress with this algorithm (see --version)" },
+	{ OPT_COMPRESS, "", 'z', "ALG[,N]", "compress: lz4, lz4hc, lzma, deflate, libdeflate, zstd" },
 	{ OPT_PCLUSTER, "", 'C', "SIZE", "largest pcluster, up to 1M (default a block)" },
-	{ OPT_EXTENDED, "", 'E', "LIST", "ztailpacking, fragments, all-fragments and others (see the page)" },
+	{ OPT_EXTENDED, "", 'E', "LIST", "ztailpacking, fragments, dedupe ... (see man page)" },
 	CLI_VALUES("LIST ztailpacking fragments all-fragments dedupe noinline_data legacy-compress 48bit "
 		   "force-inode-compact force-inode-extended nosbcrc ^xattr-name-filter"),
+	{ OPT_BLOCK, "", 'b', "#", "block size, 512 to 65536 (default 4096)" },
 	{ OPT_LABEL, "", 'L', "LABEL", "volume label, at most 15 bytes" },
 	{ OPT_TIME, "", 'T', "#", "build time, seconds since 1970 (default now)" },
 	{ OPT_UUID, "", 'U', "UUID", "UUID, clear, or random (default)" },
 	CLI_VALUES("clear random"),
-	{ OPT_TOLERANCE, "", 'x', "#", "share attributes of more than # inodes (default 2); < 0: none" },
+	{ OPT_TAR, "tar", 0, "[X]",
+	  "--tar=f: SOURCE, or stdin, is a tar; i: index; headerball" },
+
+	CLI_OTHER_GROUP("Source"),
+	{ OPT_PATH, "exclude-path", 0, "X", "leave out this path" },
+	{ OPT_REGEX, "exclude-regex", 0, "X", "leave out paths that match" },
+	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
+	{ OPT_SORT, "sort", 0, "X", "contents of an archive in order of path (default) or none: as they come" },
+	{ OPT_UNPACK, "ungzip", 0, "[X]", "nothing: compressed archives are recognised; =X is not implemented" },
+	{ OPT_UNPACK, "unxz", 0, "[X]", NULL },
+	{ OPT_AUFS, "aufs", 0, "", "names of aufs that hide lower layers become marks of overlayfs" },
+	{ OPT_STRIP, "ovlfs-strip", 0, "[0|1]", "leave out marks of overlayfs" },
+
+	CLI_OTHER_GROUP("Metadata"),
 	{ OPT_ALL_TIME, "all-time", 0, "", "-T is the time of all files too (default)" },
 	{ OPT_MKFS_TIME, "mkfs-time", 0, "", "-T is the build time alone" },
 	{ OPT_IGNORE_MTIME, "ignore-mtime", 0, "", "all files get the build time" },
@@ -42,35 +55,34 @@ static const struct cli_option table[] = {
 	{ OPT_GID, "force-gid", 0, "#", "group of all files" },
 	{ OPT_UID_OFFSET, "uid-offset", 0, "#", "added to owners" },
 	{ OPT_GID_OFFSET, "gid-offset", 0, "#", "added to groups" },
-	{ OPT_PATH, "exclude-path", 0, "X", "leave out this path" },
-	{ OPT_REGEX, "exclude-regex", 0, "X", "leave out paths that match" },
-	{ OPT_TAR, "tar", 0, "[X]",
-	  "--tar=f: SOURCE is a tar archive; i: an index of it; headerball; none or -: stdin" },
-	{ OPT_UNPACK, "ungzip", 0, "[X]", "nothing: compressed archives are recognised; =X is not implemented" },
-	{ OPT_UNPACK, "unxz", 0, "[X]", NULL },
-	{ OPT_SORT, "sort", 0, "X", "contents of an archive in order of path (default) or none: as they come" },
-	{ OPT_AUFS, "aufs", 0, "", "names of aufs that hide lower layers become marks of overlayfs" },
-	{ OPT_STRIP, "ovlfs-strip", 0, "[0|1]", "leave out marks of overlayfs" },
+	{ OPT_TOLERANCE, "", 'x', "#", "share attributes of more than # inodes (default 2); < 0: none" },
+	{ OPT_PREFIX, "xattr-prefix", 0, "X", "attributes whose names begin so are stored shorter" },
+	{ OPT_ROOM, "root-xattr-isize", 0, "#", "least size of the root's attributes" },
+	{ OPT_DIGEST, "xattr-inode-digest", 0, "[X]", "this attribute of each file is its SHA-256" },
+
+	CLI_OTHER_GROUP("Android"),
 	{ OPT_MOUNT, "mount-point", 0, "X", "where it will be mounted, for the following (default /)" },
 	{ OPT_CONFIG, "fs-config-file", 0, "X", "owners, modes and capabilities (Android)" },
 	{ OPT_CONTEXTS, "file-contexts", 0, "X", "labels of files (SELinux)" },
 	{ OPT_PRODUCT, "product-out", 0, "X", "nothing beside --fs-config-file (Android)" },
 	{ OPT_BLOCK_LIST, "block-list-file", 0, "X", "write which blocks each file has (Android)" },
-	{ OPT_DEREFERENCE, "hard-dereference", 0, "", "each name gets an inode of its own" },
+
+	CLI_OTHER_GROUP("Layout"),
 	{ OPT_HINTS, "compress-hints", 0, "FILE", "lines of SIZE [ALGORITHM] REGEX for some files" },
 	{ OPT_MAX_EXTENT, "max-extent-bytes", 0, "#", "most bytes of a file in one pcluster" },
 	{ OPT_CHUNK, "chunksize", 0, "#", "in chunks of this size, equal ones once: what is not compressed" },
 	{ OPT_BLOB, "blobdev", 0, "FILE", "the chunks into this file or device" },
 	{ OPT_OFFSET, "offset", 0, "#", "the image begins there in FILE" },
-	{ OPT_PREFIX, "xattr-prefix", 0, "X", "attributes whose names begin so are stored shorter" },
-	{ OPT_ROOM, "root-xattr-isize", 0, "#", "least size of the root's attributes" },
-	{ OPT_DIGEST, "xattr-inode-digest", 0, "[X]", "this attribute of each file is its SHA-256" },
+
+	CLI_OTHER_GROUP("Running"),
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" },
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
+	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_VERIFY, "verify", 0, "", "read the image back, compare it with SOURCE, then name it" },
 	{ OPT_MANIFEST, "manifest", 0, "FILE", "write an mtree manifest of the image, with SHA-256" },
 	{ OPT_PRINT_DIGEST, "print-digest", 0, "", "print the fs-verity digest of the image file" },
-	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
+
+	CLI_OTHER_GROUP("Messages"),
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
 	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
 	{ OPT_VERBOSE, "verbose", 'v', "", "one message level more, may be repeated" },
@@ -78,7 +90,7 @@ static const struct cli_option table[] = {
 	{ OPT_VERSION, "version", 'V', "", "show versions" },
 
 	/* refused by name, never ignored */
-	CLI_OTHER_GROUP("Not implemented"),
+	CLI_OTHER_GROUP("Refused"),
 	{ OPT_ABSENT, "", 'm', "#", "not implemented" },
 	{ OPT_ABSENT, "dsunit", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "fsalignblks", 0, "#", "not implemented" },
@@ -99,8 +111,10 @@ static const struct cli_option table[] = {
 
 int mkfs_print_help(const struct cli *cli, bool all)
 {
-	puts("Usage: mkfs.erofs [OPTIONS] FILE SOURCE...\n"
-	     "Make an EROFS image of a directory, a tar archive or other images.\n");
+	/* short: one screen of 24 lines */
+	printf("Usage: mkfs.erofs [OPTIONS] FILE SOURCE...%s\n", all ? "" : "  (more: --help=all, man page)");
+	if (all)
+		puts("Make an EROFS image of a directory, a tar archive or other images.");
 	erofs_cli_print_options(table, all);
 	return erofs_cli_close_stdout(cli) ? 1 : 0;
 }

@@ -253,7 +253,7 @@ def table(tool):
     """Options of --help=all, without those that are refused."""
     text = expect(run([TOOLS[tool], '--help=all']), 0).out.decode()
     text = re.sub(r'--\[no-\]([a-z-]+)', r'--\1, --no-\1', text)
-    text = re.split(r'\nNot implemented:', text)[0]
+    text = re.split(r'\nRefused:', text)[0]
     heads = re.findall(r'(?m)^ +(-.*?)(?:  .*)?$', text)
     return sorted({name for head in heads for name in re.findall(r'(?<![\w-])--?[A-Za-z0-9][A-Za-z0-9-]*', head)
                    for name in [name if name.startswith('--') else name[:2]]})

@@ -41,7 +41,7 @@ def in_page(tool):
     plain = re.sub(r'\\f[BIR]', '', section).replace(r'\-', '-')
     heads = re.findall(r'(?m)^\.TP\n(.*)', plain)
     # those that are refused are only named
-    refused = re.search(r'(?ms)^\.SS Not implemented\n(.*)', plain)
+    refused = re.search(r'(?ms)^\.SS Refused\n(.*)', plain)
     names = re.findall(r'(?m)^(--?[A-Za-z0-9-]+)[,.]$', refused.group(1)) if refused else []
     return dict(pair for head in heads for pair in spellings(head)), set(names), text
 
