@@ -30,12 +30,21 @@ static void print_result(const struct erofs_write_result *r)
 static int build(struct cli *cli, const struct mkfs_options *o, struct erofs_engine *eng,
 		 struct erofs_diag *diag)
 {
+	struct cli_work work = { .verb = "writing", .eng = eng };
+	uint64_t started_ns = erofs_now_ns();
 	struct erofs_write_result result;
+	struct cli_progress *progress;
 	int err;
 
-	if (!o->quiet)
+	if (!o->quiet) {
 		printf("mkfs.erofs %s\n", EROFS_UTILS_COMPAT);
+		fflush(stdout);		/* the line of progress comes behind it */
+	}
+	progress = erofs_cli_progress_start(cli, &work);
 	err = erofs_write(&o->write, eng, diag, &result);
+	erofs_cli_progress_stop(progress);
+	if (o->engine.stats)
+		erofs_cli_print_stats(cli, eng, &o->engine, erofs_now_ns() - started_ns);
 	erofs_cli_flush(cli, diag);
 	if (err) {
 		fprintf(stderr, "<E> erofs: \tCould not format the device : [Error %d] %s\n", -err,
