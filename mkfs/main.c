@@ -65,9 +65,12 @@ static int print_digest(struct cli *cli, const struct mkfs_options *o, struct er
 static int build(struct cli *cli, struct mkfs_options *o, struct erofs_engine *eng,
 		 struct erofs_diag *diag)
 {
+	struct cli_work work = { .verb = "writing", .eng = eng };
 	struct erofs_mtree_options mtree = { .size = sizeof(mtree) };
+	uint64_t started_ns = erofs_now_ns();
 	struct erofs_write_result result;
 	struct cli_output out = { .fd = -1 };
+	struct cli_progress *progress;
 	int err;
 
 	if (o->manifest && erofs_cli_output_open(cli, o->manifest, &out))
@@ -76,11 +79,15 @@ static int build(struct cli *cli, struct mkfs_options *o, struct erofs_engine *e
 	o->write.manifest = o->manifest ? &mtree : NULL;
 	if (!o->quiet)
 		printf("mkfs.erofs %s\n", EROFS_UTILS_COMPAT);
-	/* what is to come first goes first */
+	/* the manifest and the line of progress come behind it */
 	fflush(stdout);
 	o->write.difference = take_difference;
 	o->write.difference_priv = cli;
+	progress = erofs_cli_progress_start(cli, &work);
 	err = erofs_write(&o->write, eng, diag, &result);
+	erofs_cli_progress_stop(progress);
+	if (o->engine.stats)
+		erofs_cli_print_stats(cli, eng, &o->engine, erofs_now_ns() - started_ns);
 	erofs_cli_flush(cli, diag);
 	tell_verified(cli, o, &result);
 	if (o->manifest && erofs_cli_output_close(cli, &out, !err) && !err)

@@ -77,6 +77,8 @@ static const struct cli_option table[] = {
 	CLI_OTHER_GROUP("Running"),
 	{ CLI_WORKERS, "workers", 0, "W", "percpu, percpu-hipri, unbound, auto, or a number of threads" },
 	{ CLI_MAX_MEMORY, "max-memory", 0, "SIZE", "limit of data in flight (K, M, G, %)" },
+	{ CLI_STATS, "stats", 0, "[HOW]", "print figures to stderr; HOW: json, or a file to compare with" },
+	CLI_VALUES("json FILE"),
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_VERIFY, "verify", 0, "", "read the image back, compare it with SOURCE, then name it" },
 	{ OPT_MANIFEST, "manifest", 0, "FILE", "write an mtree manifest of the image, with SHA-256" },
@@ -86,6 +88,8 @@ static const struct cli_option table[] = {
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
 	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
 	{ OPT_VERBOSE, "verbose", 'v', "", "one message level more, may be repeated" },
+	{ CLI_PROGRESS, "progress", 0, "", "show progress (default: on a terminal)" },
+	{ CLI_NO_PROGRESS, "no-progress", 0, "", NULL },
 	{ OPT_HELP, "help", 'h', "[all]", "show this help; all: describe every option" },
 	{ OPT_VERSION, "version", 'V', "", "show versions" },
 
@@ -263,7 +267,7 @@ static int take_layers(const struct cli_parse *p, struct erofs_write_options *w)
 	}
 }
 
-static int take_common(const struct cli_parse *p, struct mkfs_options *o)
+static int take_common(struct cli_parse *p, struct mkfs_options *o)
 {
 	uint64_t level;
 
@@ -277,7 +281,7 @@ static int take_common(const struct cli_parse *p, struct mkfs_options *o)
 			return erofs_cli_bad_value(p, "a level from 0 to 9");
 		p->cli->level = (int)level;
 		return 1;
-	default: return 0;
+	default: return erofs_cli_common_option(p);
 	}
 }
 

@@ -47,6 +47,8 @@ void erofs_zlane_free(struct zlane *z)
 
 int erofs_zbuf_append(struct zbuf *b, const void *data, size_t len)
 {
+	if (!len)
+		return 0;
 	if (b->room - b->len < len) {
 		size_t room = b->room + b->room / 2 + len;
 		uint8_t *grown = realloc(b->data, room);

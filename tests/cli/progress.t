@@ -213,6 +213,50 @@ def _():
     check(0 < counts[0] < 3000 and counts == sorted(counts), counts)
 
 
+def made(*words, **how):
+    """mkfs.erofs at a file that it cannot finish before the signal."""
+    if not tools.MKFS:
+        raise Skip('no mkfs.erofs')
+    top, image = fresh('src', make=True), fresh('made')
+    with open(os.path.join(top, 'holes'), 'wb') as file:
+        file.truncate(1 << 40)
+
+    def during(process):
+        time.sleep(1.8)
+        os.kill(process.pid, signal.SIGUSR1)
+        time.sleep(0.3)
+        os.kill(process.pid, signal.SIGTERM)
+
+    run = Run([*words, '-zlz4' if 'lz4' in codecs() else '-b4096', image, top], tool=tools.MKFS, during=during, **how)
+    is_(run.status, -signal.SIGTERM)
+    check(not os.path.exists(image))
+    return run
+
+
+def codecs():
+    return tools.make('--version').out.decode()
+
+
+@test('R16, R22: mkfs.erofs on a terminal')
+def _():
+    run = made()
+    lines = [line for line in run.shown if 'so far' not in line and line.strip()]
+    check(any(re.fullmatch(r'writing: \d+ MiB, \d+ MiB/s', line) for line in lines), run.err)
+    check(re.search(rb'<I> erofs: writing: \d+ MiB so far\r\n', run.err) or
+          re.search(rb'<I> erofs: writing: \d+ files, \d+ MiB so far\r\n', run.err), run.err)
+
+
+@test('R16, R22: mkfs.erofs off a terminal: --progress, and --quiet')
+def _():
+    lines = made('--progress', terminal=False).err.decode().splitlines()
+    check(any(re.fullmatch(r'<I> erofs: writing: \d+ MiB, \d+ MiB/s', line) for line in lines), lines)
+    for words in (['--quiet', '--progress'], ['--no-progress', '--quiet']):
+        run = made(*words, terminal=False)
+        check(re.match(rb'<I> erofs: writing: \d+ files, \d+ MiB so far\n', run.err), run.err)
+        check(b'MiB/s' not in run.err, run.err)
+    is_(b'MiB/s' in made('--no-progress').err, False)
+
+
 @test('R16: a short run shows nothing')
 def _():
     run = Run(['-S', big()], hold=0)
