@@ -53,18 +53,25 @@ static int grow_fragments(struct fragments *t)
 	return 0;
 }
 
-static bool ends_with(struct writer *w, const struct node *node, const uint8_t *data, size_t len)
+/* 1: it does, 0: no, negative errno: who knows. */
+static int ends_with(struct writer *w, const struct node *node, const uint8_t *data, size_t len)
 {
 	struct contents c = { .fd = -1 };
 	auto_free uint8_t *buf = malloc(len);
-	bool same = false;
+	ssize_t got;
+	int err;
 
-	if (!buf || w->feed.ops->open(&w->feed, node, &c))
-		return false;
-	same = erofs_fdio_pread(c.fd, buf, len, c.off + node->size - len) == (ssize_t)len && !memcmp(buf, data, len);
+	if (!buf)
+		return -ENOMEM;
+	err = w->feed.ops->open(&w->feed, node, &c);
+	if (err)
+		return err;
+	got = erofs_fdio_pread(c.fd, buf, len, c.off + node->size - len);
 	if (c.owned)
 		close(c.fd);
-	return same;
+	if (got < 0)
+		return erofs_diag_fail(w->diag, (int)got, AT_NOWHERE, "cannot read a source again");
+	return got == (ssize_t)len && !memcmp(buf, data, len);
 }
 
 uint32_t erofs_fragment_hash(const uint8_t *data, size_t len)
@@ -87,7 +94,12 @@ int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash,
 	for (i = w->o->no_fragment_dedupe ? 0 : *head; i; i = t->all[i - 1].next) {
 		const struct fragment *f = &t->all[i - 1];
 
-		if (f->hash != hash || f->len != len || !ends_with(w, f->node, data, len))
+		if (f->hash != hash || f->len != len)
+			continue;
+		err = ends_with(w, f->node, data, len);
+		if (err < 0)
+			return err;
+		if (!err)
 			continue;
 		*ret_offset = f->offset;
 		w->deduplicated += len;
@@ -123,6 +135,7 @@ struct twin {
 };
 
 struct twins {
+	struct erofs_diag *diag;
 	int fd;				/* where the pclusters are */
 	uint64_t start;			/* and from where on their addresses count, in bytes */
 	pthread_rwlock_t lock;		/* of all but the filter */
@@ -132,13 +145,14 @@ struct twins {
 	atomic_uint filter[1u << (FILTER_BITS - 5)];
 };
 
-int erofs_twins_new(int fd, uint64_t start, struct twins **ret)
+int erofs_twins_new(const struct writer *w, int fd, uint64_t start, struct twins **ret)
 {
 	struct twins *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	t->fd = fd;
+	t->diag = w->diag;
 	t->start = start;
 	pthread_rwlock_init(&t->lock, NULL);
 	*ret = t;
@@ -255,7 +269,7 @@ static unsigned int find_candidates(struct twins *t, const struct ztwin_query *q
 	return n;
 }
 
-/* Into z->decoded. 0 it was read; else it is of no use. */
+/* Into z->decoded. 0: it was read; -EIO, -ENOMEM; 1: it is of no use. */
 static int decode(struct twins *t, struct zlane *z, const struct twin *x, uint32_t blksz)
 {
 	uint32_t stored = (uint32_t)round_up_u64(x->plen, blksz);
@@ -264,10 +278,12 @@ static int decode(struct twins *t, struct zlane *z, const struct twin *x, uint32
 		.dst = z->decoded, .dst_len = x->dlen, .blksz = blksz,
 	};
 	struct codec_fault fault;
+	int err;
 
 	if (erofs_fdio_pread(t->fd, z->stored, stored, t->start + x->block * blksz) != (ssize_t)stored)
-		return -EIO;
-	return erofs_codec_decode(z->decoder, &req, &fault);
+		return erofs_diag_fail(t->diag, -EIO, AT_NOWHERE, "cannot read again what was written");
+	err = erofs_codec_decode(z->decoder, &req, &fault);
+	return err == -ENOMEM ? err : err != 0;
 }
 
 static uint32_t common_length(const uint8_t *a, const uint8_t *b, uint32_t most)
@@ -289,7 +305,7 @@ static bool is_worth(uint32_t len, const struct twin *x, uint32_t blksz)
 	return len >= 3 * blksz && len >= x->dlen / 4;
 }
 
-uint32_t erofs_twins_find(struct twins *t, struct zlane *z, const struct ztwin_query *q, uint32_t blksz,
+uint32_t erofs_twins_find(struct twins *t, struct zlane *z, struct ztwin_query *q, uint32_t blksz,
 			  struct zext *ret, size_t *ret_back)
 {
 	struct twin found[MAX_TRIES];
@@ -297,11 +313,18 @@ uint32_t erofs_twins_find(struct twins *t, struct zlane *z, const struct ztwin_q
 	uint32_t vain = 0, best = 0;
 
 	ret->dlen = 0;
-	for (i = 0; i < n; i++) {
+	for (i = 0; !q->err && i < n; i++) {
 		const struct twin *x = &found[i];
 		uint32_t most = (uint32_t)min_u64(x->dlen, q->after + x->anchor), len;
 
-		if (most <= best || decode(t, z, x, blksz))
+		int r;
+
+		if (most <= best)
+			continue;
+		r = decode(t, z, x, blksz);
+		if (r < 0)
+			q->err = r;
+		if (r)
 			continue;
 		vain += x->dlen;
 		len = common_length(z->decoded, q->at - x->anchor, most);

@@ -296,22 +296,21 @@ static int fail_below(struct input *in, const struct node *dir, const char *name
 	return erofs_diag_fail_path(in->w->diag, err, whole ? whole : name, "%s", what);
 }
 
-/* Is the name left out? Its path is @base and the name. */
-static bool is_left_out(struct input *in, const char *base, const char *name, const struct stat *st)
+/* Is the name left out? Its path is @base and the name. 1: yes, 0, -ENOMEM */
+static int is_left_out(struct input *in, const char *base, const char *name, const struct stat *st)
 {
 	auto_free char *path = NULL;
-	bool left_out;
 
 	if (asprintf(&path, "%s%s%s", base, *base ? "/" : "", name) < 0) {
 		path = NULL;
-		return false;
+		return -ENOMEM;
 	}
-	left_out = erofs_exclude_has(in->w->exclude, path);
-	if (!left_out && is_output(in->w, st)) {
-		erofs_diag_warn_path(in->w->diag, path, "is the output, left out");
-		left_out = true;
-	}
-	return left_out;
+	if (erofs_exclude_has(in->w->exclude, path))
+		return 1;
+	if (!is_output(in->w, st))
+		return 0;
+	erofs_diag_warn_path(in->w->diag, path, "is the output, left out");
+	return 1;
 }
 
 static int add_name(struct input *in, struct node *dir, const char *base, int dirfd, const char *name)
@@ -322,8 +321,9 @@ static int add_name(struct input *in, struct node *dir, const char *base, int di
 
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return fail_below(in, dir, name, -errno, "cannot look at it");
-	if (is_left_out(in, base, name, &st))
-		return 0;
+	err = is_left_out(in, base, name, &st);
+	if (err)
+		return err < 0 ? err : 0;
 	node = erofs_node_new(name, strlen(name));
 	if (!node)
 		return -ENOMEM;
@@ -410,6 +410,8 @@ static int read_folder(struct input *in, struct node *dir)
 	fd = open_node(in, dir, O_RDONLY | O_DIRECTORY);
 	d = fd < 0 ? NULL : fdopendir(fd);
 	err = fd < 0 ? fd : d ? list_names(d, &names) : -errno;
+	if (fd >= 0 && !d)
+		close(fd);
 	if (err)
 		return erofs_diag_fail_path(in->w->diag, err, base, "cannot read the folder");
 	for (i = 0; i < names.count; i++) {

@@ -109,7 +109,7 @@ int erofs_packed_begin(struct writer *w)
 	if (!w->twins)
 		return 0;
 	erofs_flight_keep_to(&p->flight, TWIN_DISTANCE);
-	return erofs_twins_new(p->fd, 0, &p->twins);
+	return erofs_twins_new(w, p->fd, 0, &p->twins);
 }
 
 static int send_segment(struct packed *p, bool last)

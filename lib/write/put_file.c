@@ -249,7 +249,11 @@ int erofs_file_put(struct writer *w, struct node *node)
 
 	if (!S_ISREG(node->mode) || !node->size)
 		return add_item(w, &it);
-	it.compress = erofs_zconfig_for(w, node, &it.params);
+	err = erofs_zconfig_for(w, node, &it.params);
+	if (err < 0)
+		return err;
+	it.compress = err;
+	err = 0;
 	segment = it.compress ? erofs_zsegment(it.params.pcluster) : max_u64(erofs_zsegment(0), w->o->chunk_size);
 	for (; !err && it.off < node->size; it.off += it.len, it.first = false) {
 		it.len = (uint32_t)min_u64(segment, node->size - it.off);
@@ -271,7 +275,7 @@ int erofs_files_begin(struct writer *w)
 		return -ENOMEM;
 	erofs_flight_begin(w->flight, w->job, erofs_zflight_bytes(w, pcluster), &ops, w);
 	if (w->o->dedupe && w->z.count) {
-		err = erofs_twins_new(w->out.fd, w->out.start, &w->twins);
+		err = erofs_twins_new(w, w->out.fd, w->out.start, &w->twins);
 		erofs_flight_keep_to(w->flight, TWIN_DISTANCE);
 	}
 	return err ? err : erofs_packed_begin(w);

@@ -47,8 +47,8 @@ struct zconfig {
 /* From the options. 0, -EINVAL (reported), -ENOMEM. */
 int erofs_zconfig_init(struct writer *w);
 void erofs_zconfig_fini(struct zconfig *z);
-/* false: this file is not to be compressed */
-bool erofs_zconfig_for(const struct writer *w, const struct node *node, struct zparams *ret);
+/* 1: this file is to be compressed, 0, -ENOMEM */
+int erofs_zconfig_for(const struct writer *w, const struct node *node, struct zparams *ret);
 /* Configuration records behind the superblock (format.md 3). Return: bytes, 0: none are needed. */
 size_t erofs_zconfig_records(const struct writer *w, uint8_t dst[128]);
 
@@ -163,7 +163,7 @@ int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash,
 void erofs_fragments_free(struct fragments *t);
 
 /* @fd: where the pclusters are read from, from byte @start on; not owned */
-int erofs_twins_new(int fd, uint64_t start, struct twins **ret);
+int erofs_twins_new(const struct writer *w, int fd, uint64_t start, struct twins **ret);
 void erofs_twins_free(struct twins *t);
 /* The pclusters of a segment that was put into blocks from @block on. Owner. */
 int erofs_zout_publish(struct writer *w, struct twins *t, const struct zout *out, uint64_t block, uint32_t serial);
@@ -176,13 +176,14 @@ struct ztwin_query {
 	size_t before, after;		/* bytes that may belong to the twin in front of it, and from it on */
 	unsigned int method;
 	uint32_t serial;
+	int err;			/* set where looking failed */
 };
 
 /*
  * The pcluster that decodes to most of what lies around q->at; it begins *ret_back bytes in front. Any thread.
  * ret->dlen is 0 if there is none. Return: how many bytes were looked at.
  */
-uint32_t erofs_twins_find(struct twins *t, struct zlane *z, const struct ztwin_query *q, uint32_t blksz,
+uint32_t erofs_twins_find(struct twins *t, struct zlane *z, struct ztwin_query *q, uint32_t blksz,
 			  struct zext *ret, size_t *ret_back);
 
 /* ---- the packed file (packed.c) ---- */

@@ -274,25 +274,31 @@ void erofs_zconfig_fini(struct zconfig *z)
 	free(z->hints);
 }
 
-bool erofs_zconfig_for(const struct writer *w, const struct node *node, struct zparams *ret)
+int erofs_zconfig_for(const struct writer *w, const struct node *node, struct zparams *ret)
 {
 	const struct zconfig *z = &w->z;
 	auto_free char *path = NULL;
 	size_t i;
 
 	if (!z->count || !S_ISREG(node->mode))
-		return false;
+		return 0;
 	*ret = z->usual;
 	if (!z->nhints)
-		return true;
+		return 1;
 	path = erofs_node_path(node);
-	for (i = 0; path && i < z->nhints; i++) {
-		if (regexec(&z->hints[i].regex, path, 0, NULL, 0))
+	if (!path)
+		return -ENOMEM;
+	for (i = 0; i < z->nhints; i++) {
+		int r = regexec(&z->hints[i].regex, path, 0, NULL, 0);
+
+		if (r == REG_ESPACE)
+			return -ENOMEM;
+		if (r)
 			continue;
 		*ret = z->hints[i].params;
 		return !z->hints[i].plain;
 	}
-	return true;
+	return 1;
 }
 
 /* ---- configuration records ---- */

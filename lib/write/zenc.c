@@ -99,6 +99,7 @@ struct cutter {
 	size_t left;			/* of what is cut now: up to the next twin, or all */
 	bool last;			/* the end of that is the end of the file */
 	size_t most_beside;		/* bytes; format.md 6.2: the byte in front shares the block */
+	int err;			/* of the search for twins */
 };
 
 static int fill(struct cutter *c, size_t *len, uint8_t *dst, size_t room)
@@ -336,6 +337,9 @@ static size_t find_twin(struct cutter *c, struct scan *s, size_t from, struct ze
 		q.before = at - from;
 		q.after = job->len - at;
 		vain = erofs_twins_find(job->twins, c->z, &q, job->blksz, ret, &back);
+		c->err = q.err;
+		if (c->err)
+			break;
 		if (ret->dlen)
 			return at - back;
 		quiet = at + vain / VAIN_SHARE;
@@ -363,7 +367,7 @@ static int run_with_twins(struct cutter *c)
 	size_t at = 0, next = find_twin(c, &s, 0, &twin);
 	int err = 0;
 
-	while (!err && at < job->len) {
+	while (!err && !c->err && at < job->len) {
 		if (twin.dlen && next == at) {
 			err = put_twin(c, &twin, &at);
 			next = find_twin(c, &s, at, &twin);
@@ -377,7 +381,7 @@ static int run_with_twins(struct cutter *c)
 		err = put_next(c);
 		at = (size_t)(c->at - job->src);
 	}
-	return err;
+	return err ? err : c->err;
 }
 
 static int make_prints(struct cutter *c)

@@ -2,142 +2,24 @@
 /*
  * Fault injection: of each kind of call the first fails, then the second, and so on until a run is over
  * before its turn. No run may crash, leak or hang; a run that says it succeeded must have done as much as
- * one without a fault (some calls have a fallback). Calls are caught by the linker (--wrap).
+ * one without a fault (some calls have a fallback).
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <erofs/erofs.h>
 
-enum kind {
-	K_MEMORY, K_PREAD, K_OPEN, K_OPENAT, K_MMAP, K_THREAD, K_MEMFD, K_PWRITE, K_MKDIR, K_LINK, K_SYMLINK,
-	K_MKNOD, K_TRUNCATE, K_CHOWN, K_CHMOD, K_TIMES, K_CLOSE, K_WRITE, K_RENAME, K_COUNT,
-};
-
-static const char *const kind_names[K_COUNT] = {
-	"memory", "pread", "open", "openat", "mmap", "pthread_create", "memfd_create", "pwrite", "mkdirat",
-	"linkat", "symlinkat", "mknodat", "ftruncate", "fchown", "fchmod", "futimens", "close", "write", "renameat",
-};
-
-static _Atomic int armed = -1;		/* the kind that is to fail, -1: none */
-static _Atomic long countdown;
-static _Atomic bool hit;
-
-static bool fails(enum kind kind)
-{
-	if (atomic_load(&armed) != (int)kind || atomic_fetch_sub(&countdown, 1) != 1)
-		return false;
-	atomic_store(&hit, true);
-	return true;
-}
-
-#define WRAP(type, name, kind, err, params, args) \
-	type __real_##name params; \
-	type __wrap_##name params; \
-	type __wrap_##name params \
-	{ \
-		if (!fails(kind)) \
-			return __real_##name args; \
-		errno = (err); \
-		return (type)-1; \
-	}
-
-#define WRAP_NULL(name, params, args) \
-	void *__real_##name params; \
-	void *__wrap_##name params; \
-	void *__wrap_##name params \
-	{ \
-		return fails(K_MEMORY) ? NULL : __real_##name args; \
-	}
-
-WRAP_NULL(malloc, (size_t n), (n))
-WRAP_NULL(calloc, (size_t n, size_t s), (n, s))
-WRAP_NULL(realloc, (void *p, size_t n), (p, n))
-WRAP(ssize_t, pread, K_PREAD, EIO, (int fd, void *b, size_t n, off_t o), (fd, b, n, o))
-WRAP(ssize_t, pwrite, K_PWRITE, ENOSPC, (int fd, const void *b, size_t n, off_t o), (fd, b, n, o))
-WRAP(ssize_t, write, K_WRITE, ENOSPC, (int fd, const void *b, size_t n), (fd, b, n))
-WRAP(int, renameat, K_RENAME, EIO, (int a, const char *b, int c, const char *d), (a, b, c, d))
-WRAP(int, memfd_create, K_MEMFD, ENOSYS, (const char *n, unsigned int f), (n, f))
-WRAP(int, mkdirat, K_MKDIR, ENOSPC, (int fd, const char *n, mode_t m), (fd, n, m))
-WRAP(int, linkat, K_LINK, ENOSPC, (int a, const char *b, int c, const char *d, int e), (a, b, c, d, e))
-WRAP(int, symlinkat, K_SYMLINK, ENOSPC, (const char *t, int fd, const char *n), (t, fd, n))
-WRAP(int, mknodat, K_MKNOD, ENOSPC, (int fd, const char *n, mode_t m, dev_t d), (fd, n, m, d))
-WRAP(int, ftruncate, K_TRUNCATE, EIO, (int fd, off_t n), (fd, n))
-WRAP(int, fchown, K_CHOWN, EIO, (int fd, uid_t u, gid_t g), (fd, u, g))
-WRAP(int, fchmod, K_CHMOD, EIO, (int fd, mode_t m), (fd, m))
-WRAP(int, futimens, K_TIMES, EIO, (int fd, const struct timespec *t), (fd, t))
-
-int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...)
-{
-	if (!fails(K_OPEN))
-		return __real_open(path, flags, 0600);
-	errno = EMFILE;
-	return -1;
-}
-
-int __real_openat(int dir, const char *path, int flags, ...);
-int __wrap_openat(int dir, const char *path, int flags, ...);
-int __wrap_openat(int dir, const char *path, int flags, ...)
-{
-	va_list ap;
-	mode_t mode;
-
-	va_start(ap, flags);
-	mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, mode_t) : 0;
-	va_end(ap);
-	if (!fails(K_OPENAT))
-		return __real_openat(dir, path, flags, mode);
-	errno = ENFILE;
-	return -1;
-}
-
-void *__real_mmap(void *a, size_t n, int p, int f, int fd, off_t o);
-void *__wrap_mmap(void *a, size_t n, int p, int f, int fd, off_t o);
-void *__wrap_mmap(void *a, size_t n, int p, int f, int fd, off_t o)
-{
-	if (!fails(K_MMAP))
-		return __real_mmap(a, n, p, f, fd, o);
-	errno = ENOMEM;
-	return MAP_FAILED;
-}
-
-int __real_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg)
-{
-	return fails(K_THREAD) ? EAGAIN : __real_pthread_create(t, a, fn, arg);
-}
-
-/* Closes, and says that what was written did not arrive. */
-int __real_close(int fd);
-int __wrap_close(int fd);
-int __wrap_close(int fd)
-{
-	int r = __real_close(fd);
-
-	if (!fails(K_CLOSE))
-		return r;
-	errno = EIO;
-	return -1;
-}
+#include "fault.h"
 
 /* ---- the run ---- */
 
 struct outcome {
-	bool ok;
+	bool ok, hit;
 	struct erofs_check_result checked;
 	struct erofs_extract_result extracted;
 	uint64_t entries, bytes;	/* in the target */
@@ -206,14 +88,12 @@ static struct outcome run(const char *image, const char *folder, enum kind kind,
 	snprintf(target, sizeof(target), "%s/x", folder);
 	if (erofs_diag_new(NULL, NULL, &diag))
 		return o;
-	atomic_store(&hit, false);
-	atomic_store(&countdown, n);
-	atomic_store(&armed, (int)kind);
+	fault_arm(kind, n);
 	err = erofs_engine_new(&options, diag, &eng);
 	if (!err)
 		err = check_and_extract(image, target, eng, diag, &o);
 	erofs_engine_free(eng);
-	atomic_store(&armed, -1);
+	o.hit = fault_disarm();
 	o.ok = !err && !erofs_diag_count(diag, EROFS_SEV_FAIL) && !erofs_diag_count(diag, EROFS_SEV_CORRUPT) &&
 	       !erofs_diag_count(diag, EROFS_SEV_WARNING);
 	erofs_diag_free(diag);
@@ -260,8 +140,8 @@ static unsigned int try_kind(const char *image, const char *folder, enum kind ki
 
 		if (o.ok && !same(&o, whole) && wrong++ < 5)
 			printf("# %s %ld, workers=%s: success with %lu entries and %lu bytes of %lu and %lu\n",
-			       kind_names[kind], n, workers, o.entries, o.bytes, whole->entries, whole->bytes);
-		if (!atomic_load(&hit))
+			       fault_names[kind], n, workers, o.entries, o.bytes, whole->entries, whole->bytes);
+		if (!o.hit)
 			break;
 	}
 	*ret_runs = n;
@@ -292,7 +172,7 @@ int main(void)
 								 &runs) : 1;
 
 			printf("%sok %u - %s fails: %ld runs, workers=%s\n", wrong ? "not " : "", ++number,
-			       kind_names[k], whole.ok ? runs : 0, settings[i]);
+			       fault_names[k], whole.ok ? runs : 0, settings[i]);
 			fflush(stdout);
 		}
 	}
