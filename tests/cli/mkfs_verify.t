@@ -106,6 +106,7 @@ OPTIONS = [
     ['-Eforce-inode-compact', '-T1', '--all-root'], ['-b512', '-Enoinline_data'], ['-Eforce-inode-extended', '-x0'],
     ['--force-uid=7', '--gid-offset=9', '-T5'], ['-x', '-1'], ['--exclude-path=etc/small', '--exclude-regex=deep'],
     ['--ignore-mtime', '-T3'], ['-T3', '--mkfs-time'], ['--hard-dereference'], ['-zlz4', '-E48bit'],
+    ['--chunksize=4096'], ['--chunksize=65536', '--xattr-prefix=user.'], ['--xattr-inode-digest=user.sum', '-T1'],
 ]
 
 
