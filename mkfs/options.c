@@ -83,13 +83,13 @@ static const struct cli_option table[] = {
 	{ OPT_VERIFY, "verify", 0, "", "read the image back, compare it with SOURCE, then name it" },
 	{ OPT_MANIFEST, "manifest", 0, "FILE", "write an mtree manifest of the image, with SHA-256" },
 	{ OPT_PRINT_DIGEST, "print-digest", 0, "", "print the fs-verity digest of the image file" },
+	{ CLI_PROGRESS, "progress", 0, "", "show progress (default: on a terminal)" },
+	{ CLI_NO_PROGRESS, "no-progress", 0, "", NULL },
 
 	CLI_OTHER_GROUP("Messages"),
 	{ OPT_LEVEL, "", 'd', "#", "message level 0 to 9 (default 2)" },
 	{ OPT_QUIET, "quiet", 'q', "", "errors only, nothing on stdout" },
 	{ OPT_VERBOSE, "verbose", 'v', "", "one message level more, may be repeated" },
-	{ CLI_PROGRESS, "progress", 0, "", "show progress (default: on a terminal)" },
-	{ CLI_NO_PROGRESS, "no-progress", 0, "", NULL },
 	{ OPT_HELP, "help", 'h', "[all]", "show this help; all: describe every option" },
 	{ OPT_VERSION, "version", 'V', "", "show versions" },
 
