@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Faults while an image is written: of each kind of call the first fails, then the second, and so on; behind
- * the first hundreds not each. No run may crash, leak or hang. One that failed says so, and leaves the file of
- * before and nothing beside it; one that succeeded made the same bytes as one without a fault.
+ * Faults while an image is written: of each kind of call the first fails, then the second, and so on;
+ * behind the first hundreds not each. No run may crash, leak or hang. One that failed says so, and leaves
+ * the file of before and nothing beside it; one that succeeded made the same bytes as one without a fault.
  */
 #include <dirent.h>
 #include <ftw.h>
@@ -171,14 +171,14 @@ static bool is_right(const struct outcome *o, const struct outcome *whole)
 	return o->ok ? o->size == whole->size && o->sum == whole->sum : o->size == 3;
 }
 
-static unsigned int try_kind(const struct setting *s, enum kind kind, const char *workers, const struct outcome *whole,
-			     long *ret_runs)
+static unsigned int try_kind(const struct setting *s, enum kind kind, const char *workers,
+			     const struct outcome *whole, long *ret_runs)
 {
 	unsigned int wrong = 0;
 	long n;
 
 	*ret_runs = 0;
-	for (n = 1; n < 200000; n += n < EACH ? 1 : n / STEP) {
+	for (n = 1; n < 200000; n += n < (s->many ? EACH / 4 : EACH) ? 1 : n / STEP) {
 		struct outcome o = run(s, kind, n, workers);
 
 		++*ret_runs;
@@ -220,8 +220,10 @@ static bool prepare(void)
 
 int main(void)
 {
-	static const enum kind kinds[] = { K_MEMORY, K_PREAD, K_PWRITE, K_OPENAT, K_OPEN, K_TRUNCATE, K_CLOSE, K_RENAME,
-		K_THREAD, K_CHMOD, K_FOLDER, K_TARGET, K_XATTR, K_FLUSH };
+	static const enum kind kinds[] = {
+		K_MEMORY, K_PREAD, K_PWRITE, K_OPENAT, K_OPEN, K_TRUNCATE, K_CLOSE,
+		K_RENAME, K_THREAD, K_CHMOD, K_FOLDER, K_TARGET, K_XATTR, K_FLUSH,
+	};
 	const unsigned int nkinds = sizeof(kinds) / sizeof(*kinds), nsettings = sizeof(settings) / sizeof(*settings);
 	static const char *const workers[] = { "1", "2" };
 	unsigned int i, k, number = 0, plan = 0;
