@@ -134,7 +134,8 @@ static struct outcome run(const struct setting *s, enum kind kind, long n, const
 	struct erofs_engine_options options = { .size = sizeof(options), .workers = workers };
 	struct erofs_write_options w = {
 		.size = sizeof(w), .output = output, .source = source, .has_uuid = 1, .has_time = 1,
-		.xattr_tolerance = 2, .exclude_paths = no_paths, .fsync = !s->compressors, .compressors = s->compressors,
+		.xattr_tolerance = 2, .exclude_paths = no_paths, .fsync = !s->compressors,
+			.compressors = s->compressors,
 		.compress_hints = s->compressors ? hints : NULL, .pcluster_size = s->pcluster,
 		.ztailpacking = s->ztailpacking, .fragments = s->fragments, .all_fragments = s->all_fragments,
 		.dedupe = s->dedupe, .legacy_compress = s->legacy, .encoded_extents = s->encoded,
