@@ -21,15 +21,13 @@
 
 struct chunk {
 	uint64_t pa;			/* in the output */
-	uint32_t print, len, next;	/* next: index + 1 */
+	uint32_t len;
 };
 
 struct chunks {
 	struct output *out;
 	unsigned int dev;
-	struct chunk *all;
-	size_t count, room;
-	uint32_t *heads;		/* as many as there is room */
+	struct table known;
 	uint64_t blob_blocks;
 	uint8_t buf[COMPARE_BYTES];
 };
@@ -72,6 +70,7 @@ int erofs_chunks_begin(struct writer *w)
 		return -ENOMEM;
 	w->chunks->out = w->o->blob ? &w->blob : &w->out;
 	w->chunks->dev = w->o->blob ? 1 : 0;
+	w->chunks->known.size = sizeof(struct chunk);
 	return 0;
 }
 
@@ -79,8 +78,7 @@ void erofs_chunks_fini(struct writer *w)
 {
 	if (!w->chunks)
 		return;
-	free(w->chunks->all);
-	free(w->chunks->heads);
+	erofs_table_fini(&w->chunks->known);
 	free(w->chunks);
 }
 
@@ -111,41 +109,16 @@ int erofs_chunks_print(const struct writer *w, const uint8_t *data, size_t len, 
 
 /* ---- by the owner ---- */
 
-static int grow(struct chunks *t)
+static int remember(struct chunks *t, uint32_t print, const struct chunk *c)
 {
-	size_t room = t->room ? 2 * t->room : 1024, i;
-	struct chunk *all = realloc(t->all, room * sizeof(*all));
-	uint32_t *heads = calloc(room, sizeof(*heads));
+	struct chunk *known;
 
-	if (all)
-		t->all = all;
-	if (!all || !heads) {
-		free(heads);
+	if (t->known.count == MAX_CHUNKS)
+		return 0;
+	known = erofs_table_add(&t->known, print);
+	if (!known)
 		return -ENOMEM;
-	}
-	free(t->heads);
-	t->heads = heads;
-	t->room = room;
-	for (i = 0; i < t->count; i++) {
-		uint32_t *head = &heads[t->all[i].print & (room - 1)];
-
-		t->all[i].next = *head;
-		*head = (uint32_t)i + 1;
-	}
-	return 0;
-}
-
-static int remember(struct chunks *t, const struct chunk *c)
-{
-	uint32_t *head;
-	int err = t->count == t->room && t->count < MAX_CHUNKS ? grow(t) : 0;
-
-	if (err || t->count == t->room)
-		return err;
-	head = &t->heads[c->print & (t->room - 1)];
-	t->all[t->count] = *c;
-	t->all[t->count].next = *head;
-	*head = (uint32_t)++t->count;
+	*known = *c;
 	return 0;
 }
 
@@ -183,17 +156,15 @@ static int flush_run(struct writer *w, struct fresh *run)
 }
 
 /* 1 found, 0, negative errno. */
-static int find(struct writer *w, struct fresh *run, const uint8_t *data, struct chunk *c)
+static int find(struct writer *w, struct fresh *run, const uint8_t *data, uint32_t print, struct chunk *c)
 {
-	struct chunks *t = w->chunks;
 	unsigned int tries = 0;
-	uint32_t i = t->room ? t->heads[c->print & (t->room - 1)] : 0;
+	const struct chunk *known;
+	uint32_t at = 0;
 	int r = 0;
 
-	for (; !r && i && tries < MAX_TRIES; i = t->all[i - 1].next) {
-		const struct chunk *known = &t->all[i - 1];
-
-		if (known->print != c->print || known->len != c->len)
+	while (!r && tries < MAX_TRIES && (known = erofs_table_next(&w->chunks->known, print, &at))) {
+		if (known->len != c->len)
 			continue;
 		tries++;
 		r = flush_run(w, run);
@@ -205,7 +176,7 @@ static int find(struct writer *w, struct fresh *run, const uint8_t *data, struct
 	return r;
 }
 
-static int store(struct writer *w, struct fresh *run, const uint8_t *data, struct chunk *c)
+static int store(struct writer *w, struct fresh *run, const uint8_t *data, uint32_t print, struct chunk *c)
 {
 	struct chunks *t = w->chunks;
 	uint64_t count = div_up_pow2(c->len, w->blkbits), block = t->blob_blocks;
@@ -223,19 +194,20 @@ static int store(struct writer *w, struct fresh *run, const uint8_t *data, struc
 	if (!run->len)
 		*run = (struct fresh){ .data = data, .pa = c->pa };
 	run->len += c->len;
-	return remember(t, c);
+	return remember(t, print, c);
 }
 
 static int put_one(struct writer *w, struct node *node, struct fresh *run, uint64_t la, const uint8_t *data,
-		   struct chunk *c)
+		   size_t left, uint32_t print)
 {
-	int r = find(w, run, data, c);
+	struct chunk c = { .len = (uint32_t)min_u64(w->o->chunk_size, left) };
+	int r = find(w, run, data, print, &c);
 
 	if (r > 0)
-		w->deduplicated += c->len;
+		w->deduplicated += c.len;
 	if (!r)
-		r = store(w, run, data, c);
-	return r < 0 ? r : erofs_foreign_add(node, &(struct piece){ la, c->len, c->pa, w->chunks->dev });
+		r = store(w, run, data, print, &c);
+	return r < 0 ? r : erofs_foreign_add(node, &(struct piece){ la, c.len, c.pa, w->chunks->dev });
 }
 
 int erofs_chunks_put(struct writer *w, struct node *node, uint64_t off, const uint8_t *data, size_t len,
@@ -245,12 +217,9 @@ int erofs_chunks_put(struct writer *w, struct node *node, uint64_t off, const ui
 	size_t at;
 	int err = off ? 0 : erofs_foreign_init(node);
 
-	for (at = 0; !err && at < len; at += w->o->chunk_size, prints++) {
-		struct chunk c = { .print = *prints, .len = (uint32_t)min_u64(w->o->chunk_size, len - at) };
-
-		if (c.print)
-			err = put_one(w, node, &run, off + at, data + at, &c);
-	}
+	for (at = 0; !err && at < len; at += w->o->chunk_size, prints++)
+		if (*prints)
+			err = put_one(w, node, &run, off + at, data + at, len - at, *prints);
 	if (!err)
 		err = flush_run(w, &run);
 	if (err || off + len < node->size)

@@ -14,6 +14,7 @@
 
 #include "base/fdio.h"
 #include "base/hash.h"
+#include "base/table.h"
 #include "write/write_priv.h"
 
 /* ---- fragments ---- */
@@ -21,37 +22,8 @@
 struct fragment {
 	const struct node *node;	/* whose end it is */
 	uint64_t offset;
-	uint32_t hash, len;
-	uint32_t next;			/* index + 1 */
+	uint32_t len;
 };
-
-struct fragments {
-	struct fragment *all;
-	size_t count, room;
-	uint32_t *heads;		/* as many as there is room */
-};
-
-static int grow_fragments(struct fragments *t)
-{
-	size_t room = t->room ? 2 * t->room : 1024, i;
-	struct fragment *all = realloc(t->all, room * sizeof(*all));
-	uint32_t *heads = calloc(room, sizeof(*heads));
-
-	if (all)
-		t->all = all;
-	if (!all || !heads) {
-		free(heads);
-		return -ENOMEM;
-	}
-	free(t->heads);
-	t->heads = heads;
-	t->room = room;
-	for (i = 0; i < t->count; i++) {
-		t->all[i].next = heads[t->all[i].hash & (room - 1)];
-		heads[t->all[i].hash & (room - 1)] = (uint32_t)i + 1;
-	}
-	return 0;
-}
 
 /* 1: it does, 0: no, negative errno: who knows. */
 static int ends_with(struct writer *w, const struct node *node, const uint8_t *data, size_t len)
@@ -82,21 +54,14 @@ uint32_t erofs_fragment_hash(const uint8_t *data, size_t len)
 int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash, const uint8_t *data, size_t len,
 		       uint64_t *ret_offset)
 {
-	struct fragments *t = w->known_fragments;
-	uint32_t i, *head;
+	struct table *t = &w->known_fragments;
+	struct fragment *f;
+	uint32_t at = 0;
 	int err;
 
-	if (!t)
-		t = w->known_fragments = calloc(1, sizeof(*t));
-	if (!t || (t->count == t->room && grow_fragments(t)))
-		return -ENOMEM;
-	head = &t->heads[hash & (t->room - 1)];
-	for (i = w->o->no_fragment_dedupe ? 0 : *head; i; i = t->all[i - 1].next) {
-		const struct fragment *f = &t->all[i - 1];
-
-		if (f->hash != hash || f->len != len)
-			continue;
-		err = ends_with(w, f->node, data, len);
+	t->size = sizeof(*f);
+	while (!w->o->no_fragment_dedupe && (f = erofs_table_next(t, hash, &at))) {
+		err = f->len == len ? ends_with(w, f->node, data, len) : 0;
 		if (err < 0)
 			return err;
 		if (!err)
@@ -108,18 +73,11 @@ int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash,
 	err = erofs_packed_add(w, data, len, ret_offset);
 	if (err)
 		return err;
-	t->all[t->count] = (struct fragment){ node, *ret_offset, hash, (uint32_t)len, *head };
-	*head = (uint32_t)++t->count;
+	f = erofs_table_add(t, hash);
+	if (!f)
+		return -ENOMEM;
+	*f = (struct fragment){ node, *ret_offset, (uint32_t)len };
 	return 0;
-}
-
-void erofs_fragments_free(struct fragments *t)
-{
-	if (!t)
-		return;
-	free(t->all);
-	free(t->heads);
-	free(t);
 }
 
 /* ---- pclusters ---- */
@@ -131,7 +89,6 @@ struct twin {
 	uint64_t key, block;
 	uint32_t dlen, plen, anchor, serial;
 	uint8_t method;
-	uint32_t next;			/* index + 1 */
 };
 
 struct twins {
@@ -139,9 +96,7 @@ struct twins {
 	int fd;				/* where the pclusters are */
 	uint64_t start;			/* and from where on their addresses count, in bytes */
 	pthread_rwlock_t lock;		/* of all but the filter */
-	struct twin *all;
-	size_t count, room;
-	uint32_t *heads;
+	struct table known;
 	atomic_uint filter[1u << (FILTER_BITS - 5)];
 };
 
@@ -154,6 +109,7 @@ int erofs_twins_new(const struct writer *w, int fd, uint64_t start, struct twins
 	t->fd = fd;
 	t->diag = w->diag;
 	t->start = start;
+	t->known.size = sizeof(struct twin);
 	pthread_rwlock_init(&t->lock, NULL);
 	*ret = t;
 	return 0;
@@ -164,55 +120,30 @@ void erofs_twins_free(struct twins *t)
 	if (!t)
 		return;
 	pthread_rwlock_destroy(&t->lock);
-	free(t->all);
-	free(t->heads);
+	erofs_table_fini(&t->known);
 	free(t);
 }
 
-static int grow_twins(struct twins *t)
+/* The bits of a key that the filter does not take. */
+static uint32_t hash_of(uint64_t key)
 {
-	size_t room = t->room ? 2 * t->room : 1024, i;
-	struct twin *all = realloc(t->all, room * sizeof(*all));
-	uint32_t *heads = calloc(room, sizeof(*heads));
-
-	if (all)
-		t->all = all;
-	if (!all || !heads) {
-		free(heads);
-		return -ENOMEM;
-	}
-	free(t->heads);
-	t->heads = heads;
-	t->room = room;
-	for (i = 0; i < t->count; i++) {
-		uint32_t *head = &heads[t->all[i].key & (room - 1)];
-
-		t->all[i].next = *head;
-		*head = (uint32_t)i + 1;
-	}
-	return 0;
+	return (uint32_t)(key >> 8);
 }
 
 static int add_twin(struct twins *t, const struct zprint *print, const struct zext *e, uint64_t block, uint32_t serial)
 {
 	uint64_t bit = print->key >> (64 - FILTER_BITS);
-	uint32_t *head;
-	int err = 0;
+	struct twin *x;
 
 	pthread_rwlock_wrlock(&t->lock);
-	if (t->count == t->room && grow_twins(t)) {
-		err = -ENOMEM;
-		goto out;
+	x = erofs_table_add(&t->known, hash_of(print->key));
+	if (x) {
+		*x = (struct twin){ .key = print->key, .block = block, .dlen = e->dlen, .plen = e->plen,
+				    .anchor = print->anchor, .serial = serial, .method = e->method };
+		atomic_fetch_or_explicit(&t->filter[bit / 32], 1u << bit % 32, memory_order_relaxed);
 	}
-	head = &t->heads[print->key & (t->room - 1)];
-	t->all[t->count] = (struct twin){ .key = print->key, .block = block, .dlen = e->dlen, .plen = e->plen,
-					  .anchor = print->anchor, .serial = serial, .method = e->method,
-					  .next = *head };
-	*head = (uint32_t)++t->count;
-	atomic_fetch_or_explicit(&t->filter[bit / 32], 1u << bit % 32, memory_order_relaxed);
-out:
 	pthread_rwlock_unlock(&t->lock);
-	return err;
+	return x ? 0 : -ENOMEM;
 }
 
 int erofs_zout_publish(struct writer *w, struct twins *t, const struct zout *out, uint64_t block, uint32_t serial)
@@ -247,13 +178,11 @@ bool erofs_twins_may_have(struct twins *t, uint64_t key)
 static unsigned int find_candidates(struct twins *t, const struct ztwin_query *q, struct twin found[MAX_TRIES])
 {
 	unsigned int n = 0, at;
-	uint32_t i;
+	const struct twin *x;
+	uint32_t i = 0;
 
 	pthread_rwlock_rdlock(&t->lock);
-	i = t->room ? t->heads[q->key & (t->room - 1)] : 0;
-	for (; i; i = t->all[i - 1].next) {
-		const struct twin *x = &t->all[i - 1];
-
+	while ((x = erofs_table_next(&t->known, hash_of(q->key), &i))) {
 		if (x->key != q->key || x->method != q->method || x->anchor > q->before ||
 		    x->serial + TWIN_DISTANCE > q->serial)
 			continue;
@@ -316,7 +245,6 @@ uint32_t erofs_twins_find(struct twins *t, struct zlane *z, struct ztwin_query *
 	for (i = 0; !q->err && i < n; i++) {
 		const struct twin *x = &found[i];
 		uint32_t most = (uint32_t)min_u64(x->dlen, q->after + x->anchor), len;
-
 		int r;
 
 		if (most <= best)

@@ -20,16 +20,12 @@ struct known {
 	dev_t dev;
 	ino_t ino;
 	struct node *node;
-	uint32_t next;
 };
 
 struct input {
 	int fd;
 	struct writer *w;
-	struct known *known;		/* inodes of several names */
-	size_t count, room;
-	uint32_t *heads;		/* index of the first of a hash class, 0: none */
-	size_t nheads;
+	struct table known;		/* inodes of several names */
 	char *list;			/* names of attributes */
 	size_t list_room;
 	uint8_t *value;			/* 64 KiB */
@@ -94,8 +90,7 @@ static void free_input(struct feed *src)
 		return;
 	if (in->fd >= 0)
 		close(in->fd);
-	free(in->known);
-	free(in->heads);
+	erofs_table_fini(&in->known);
 	free(in->list);
 	free(in->value);
 	free(in);
@@ -106,56 +101,28 @@ static const struct feed_ops ops = { .open = open_contents, .free = free_input }
 
 /* ---- hard links ---- */
 
-static int grow_known(struct input *in)
-{
-	size_t room = in->room ? 2 * in->room : 256, i;
-	struct known *grown = realloc(in->known, room * sizeof(*grown));
-	uint32_t *heads = calloc(room, sizeof(*heads));
-
-	if (grown)
-		in->known = grown;
-	if (!grown || !heads) {
-		free(heads);
-		return -ENOMEM;
-	}
-	free(in->heads);
-	in->heads = heads;
-	in->room = in->nheads = room;
-	for (i = 0; i < in->count; i++) {
-		struct known *k = &in->known[i];
-		size_t class = (size_t)(k->ino * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (room - 1);
-
-		k->next = heads[class];
-		heads[class] = (uint32_t)i + 1;
-	}
-	return 0;
-}
-
 /* Another name of an inode that came before? */
 static int find_links(struct input *in, struct node *node, const struct stat *st)
 {
-	size_t class;
-	uint32_t i;
+	uint32_t hash = erofs_table_hash(st->st_ino), at = 0;
+	struct known *k;
 
 	if (st->st_nlink < 2 || S_ISDIR(st->st_mode) || in->w->o->hard_dereference)
 		return 0;
 	/* aufs links its marks to each other; each becomes something of its own */
 	if (in->w->o->aufs && !strncmp(node->name, ".wh.", 4))
 		return 0;
-	if (in->count == in->room && grow_known(in))
-		return -ENOMEM;
-	class = (size_t)(st->st_ino * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (in->nheads - 1);
-	for (i = in->heads[class]; i; i = in->known[i - 1].next) {
-		struct known *k = &in->known[i - 1];
-
-		if (k->ino == st->st_ino && k->dev == st->st_dev) {
-			node->link = k->node;
-			k->node->nlink++;
-			return 0;
-		}
+	while ((k = erofs_table_next(&in->known, hash, &at))) {
+		if (k->ino != st->st_ino || k->dev != st->st_dev)
+			continue;
+		node->link = k->node;
+		k->node->nlink++;
+		return 0;
 	}
-	in->known[in->count] = (struct known){ st->st_dev, st->st_ino, node, in->heads[class] };
-	in->heads[class] = (uint32_t)++in->count;
+	k = erofs_table_add(&in->known, hash);
+	if (!k)
+		return -ENOMEM;
+	*k = (struct known){ st->st_dev, st->st_ino, node };
 	return 0;
 }
 
@@ -324,14 +291,9 @@ static int add_name(struct input *in, struct node *dir, const char *base, int di
 	err = is_left_out(in, base, name, &st);
 	if (err)
 		return err < 0 ? err : 0;
-	node = erofs_node_new(name, strlen(name));
+	node = erofs_node_add(dir, name, strlen(name));
 	if (!node)
 		return -ENOMEM;
-	err = erofs_node_insert(dir, node);
-	if (err) {
-		erofs_node_free(node);
-		return err;
-	}
 	err = fill_node(in, node, dirfd, &st);
 	return err ? fail_below(in, dir, name, err, "cannot read its metadata") : 0;
 }
@@ -453,6 +415,7 @@ int erofs_input_dir(struct writer *w, const char *path, struct feed *ret)
 		return -ENOMEM;
 	*ret = (struct feed){ .ops = &ops, .priv = in };
 	in->w = w;
+	in->known.size = sizeof(struct known);
 	in->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (in->fd < 0 || fstat(in->fd, &st))
 		return erofs_diag_fail(w->diag, -errno, AT_NOWHERE, "cannot open the folder %s", path);

@@ -39,8 +39,7 @@ struct input {
 	const char *name;
 	unsigned int dev;
 	uint32_t first;			/* arrivals before this one are of lower layers */
-	struct known *known;		/* inodes that have a name already */
-	size_t nknown, known_room;
+	struct table known;		/* struct known: inodes that have a name already */
 	struct known *queue;		/* folders to be read */
 	size_t queued, queue_room;
 };
@@ -59,9 +58,7 @@ static void end_layer(struct input *in)
 {
 	erofs_close(in->img);
 	in->img = NULL;
-	free(in->known);
-	in->known = NULL;
-	in->nknown = in->known_room = 0;
+	erofs_table_fini(&in->known);
 }
 
 static void free_input(struct feed *src)
@@ -84,47 +81,23 @@ static const struct feed_ops ops = { .open = open_contents, .free = free_input }
 
 /* ---- inodes of the layer ---- */
 
-static struct known *find_place(const struct input *in, uint64_t nid)
-{
-	size_t i = (size_t)(nid * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (in->known_room - 1);
-
-	while (in->known[i].node && in->known[i].nid != nid)
-		i = (i + 1) & (in->known_room - 1);
-	return &in->known[i];
-}
-
-static int grow_known(struct input *in)
-{
-	struct known *old = in->known;
-	size_t i, old_room = in->known_room;
-
-	in->known_room = old_room ? 2 * old_room : 256;
-	in->known = calloc(in->known_room, sizeof(*in->known));
-	if (!in->known) {
-		in->known = old;
-		in->known_room = old_room;
-		return -ENOMEM;
-	}
-	for (i = 0; i < old_room; i++)
-		if (old[i].node)
-			*find_place(in, old[i].nid) = old[i];
-	free(old);
-	return 0;
-}
-
 /* NULL in *ret: it is new, and known as @node from now on. */
 static int know(struct input *in, uint64_t nid, struct node *node, struct node **ret)
 {
-	struct known *place;
+	uint32_t hash = erofs_table_hash(nid), at = 0;
+	struct known *k;
 
-	if (2 * in->nknown >= in->known_room && grow_known(in))
-		return -ENOMEM;
-	place = find_place(in, nid);
-	*ret = place->node;
-	if (place->node)
+	*ret = NULL;
+	while ((k = erofs_table_next(&in->known, hash, &at))) {
+		if (k->nid != nid)
+			continue;
+		*ret = k->node;
 		return 0;
-	*place = (struct known){ nid, node };
-	in->nknown++;
+	}
+	k = erofs_table_add(&in->known, hash);
+	if (!k)
+		return -ENOMEM;
+	*k = (struct known){ nid, node };
 	return 0;
 }
 
@@ -435,6 +408,7 @@ int erofs_input_images(struct writer *w, struct feed *ret)
 
 	if (!in)
 		return -ENOMEM;
+	in->known.size = sizeof(struct known);
 	in->w = w;
 	in->temp = -1;
 	*ret = (struct feed){ .ops = &ops, .priv = in };

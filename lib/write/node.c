@@ -38,6 +38,17 @@ int erofs_node_insert(struct node *dir, struct node *child)
 	return 0;
 }
 
+struct node *erofs_node_add(struct node *dir, const char *name, size_t len)
+{
+	struct node *node = erofs_node_new(name, len);
+
+	if (node && erofs_node_insert(dir, node)) {
+		erofs_node_free(node);
+		return NULL;
+	}
+	return node;
+}
+
 static void free_one(struct node *node)
 {
 	erofs_foreign_free(node);

@@ -312,12 +312,11 @@ void erofs_files_fini(struct writer *w)
 	free(w->flight);
 	free(w->file.out.ext);
 	erofs_twins_free(w->twins);
-	erofs_fragments_free(w->known_fragments);
+	erofs_table_fini(&w->known_fragments);
 	w->batch = NULL;
 	w->packed = NULL;
 	w->job = NULL;
 	w->flight = NULL;
 	w->file.out.ext = NULL;
 	w->twins = NULL;
-	w->known_fragments = NULL;
 }

@@ -74,14 +74,9 @@ static int add_name(struct tree *t, struct node *dir, const char *name, size_t l
 
 	if (err)
 		return err;
-	node = erofs_node_new(name, len);
+	node = erofs_node_add(dir, name, len);
 	if (!node)
 		return -ENOMEM;
-	err = erofs_node_insert(dir, node);
-	if (err) {
-		erofs_node_free(node);
-		return err;
-	}
 	class = class_of(t, dir, name, len);
 	node->peer = t->heads[class];
 	t->heads[class] = node;

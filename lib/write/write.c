@@ -47,7 +47,6 @@ static int take_options(struct writer *w)
 		if (err)
 			return err;
 	}
-
 	if (blksz & (blksz - 1) || blksz < 1u << DISK_MIN_BLKBITS || blksz > 1u << DISK_MAX_BLKBITS)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
 	if (o->manifest && o->source_type == EROFS_WRITE_TAR_INDEX)
@@ -151,7 +150,6 @@ static int put_all(struct writer *w)
 
 	for (i = 0; !err && w->o->source_type >= EROFS_WRITE_TAR_INDEX && i < w->ndirs; i++)
 		err = put_foreign(w, w->dirs[i]);
-
 	if (!err)
 		err = erofs_chunks_begin(w);
 	if (!err)

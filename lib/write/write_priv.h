@@ -27,6 +27,7 @@
 #include <erofs/write.h>
 
 #include "base/checked.h"
+#include "base/table.h"
 #include "base/cleanup.h"
 #include "diag/diag_priv.h"
 #include "disk/layout.h"
@@ -98,6 +99,8 @@ struct writer;
 struct node *erofs_node_new(const char *name, size_t len);
 /* Give @dir another child. 0, -ENOMEM. The tree frees it. */
 int erofs_node_insert(struct node *dir, struct node *child);
+/* Both in one: a new child. NULL: no memory. */
+struct node *erofs_node_add(struct node *dir, const char *name, size_t len);
 /* A whole tree. NULL is fine. */
 void erofs_node_free(struct node *root);
 /* The path from the root, "a/b"; "" of the root. NULL: no memory; free() it. */
@@ -335,7 +338,7 @@ struct writer {
 	struct filestate file;
 	struct packed *packed;
 	uint64_t packed_nid;			/* 0: none */
-	struct fragments *known_fragments;
+	struct table known_fragments;
 	struct twins *twins;			/* of files; NULL: not wanted */
 	uint32_t serial;			/* of the next batch */
 	uint64_t deduplicated;			/* bytes */

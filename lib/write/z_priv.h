@@ -151,7 +151,6 @@ void erofs_zmap_whole_fragment(uint64_t offset, uint8_t dst[16]);
 
 /* ---- equal contents (dedupe.c) ---- */
 
-struct fragments;
 struct twins;
 
 #define TWIN_DISTANCE 8u		/* batches */
@@ -160,7 +159,6 @@ uint32_t erofs_fragment_hash(const uint8_t *data, size_t len);
 /* The last bytes of @node into the packed file, unless they are there. Owner. */
 int erofs_fragment_put(struct writer *w, const struct node *node, uint32_t hash, const uint8_t *data, size_t len,
 		       uint64_t *ret_offset);
-void erofs_fragments_free(struct fragments *t);
 
 /* @fd: where the pclusters are read from, from byte @start on; not owned */
 int erofs_twins_new(const struct writer *w, int fd, uint64_t start, struct twins **ret);

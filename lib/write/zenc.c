@@ -185,7 +185,6 @@ static int put_whole_blocks(struct cutter *c, size_t got)
 {
 	size_t whole = got - got % c->job->blksz, take = c->left;
 	uint8_t *second = c->z->coded + c->z->config->max_pcluster;
-
 	int r;
 
 	if (!whole || whole == got)
@@ -262,7 +261,7 @@ static uint64_t key_of(const uint8_t *p)
 	size_t i;
 
 	for (i = 0; i < KEY_BYTES; i += sizeof(v)) {
-		/* host order: keys live as long as the run, but what is found depends on them only by chance */
+		/* the same on every host: which twins are found depends on it */
 		v = bytes_le64(p + i);
 		h = (h ^ v) * UINT64_C(0xbf58476d1ce4e5b9);
 		h ^= h >> 31;
