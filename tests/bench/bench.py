@@ -61,29 +61,40 @@ def warm(path):
             pass
 
 
-def bare(b, image):
-    """Seconds of the bare decoder, with reads and from memory."""
-    result = run([os.path.join(b.args.build, 'tests/bench/bare'), image], catch=True)
+def two_seconds(b, program, path):
+    """What the small program prints of itself: two numbers of seconds."""
+    result = run([os.path.join(b.args.build, 'tests/bench', program), path], catch=True)
     parts = result.out.split()
     if result.status or len(parts) != 2:
         return Run(1e9, result.status or 1, 0, ''), Run(1e9, 1, 0, '')
     return Run(float(parts[0]), 0, 0, ''), Run(float(parts[1]), 0, 0, '')
 
 
-def mount_read(image, cpus):
-    """Read all files of a fresh kernel mount with as many processes as CPUs."""
+def bare(b, image):
+    """Seconds of the bare decoder, with reads and from memory."""
+    return two_seconds(b, 'bare', image)
+
+
+def mounted(image, words, count_mount):
+    """Run a command, @MOUNT@ in it: a fresh kernel mount of the image, whose time may count."""
     where = tempfile.mkdtemp()
+    begin = time.monotonic()
     if subprocess.run(['mount', '-t', 'erofs', '-o', 'loop,ro', image, where], capture_output=True).returncode:
         os.rmdir(where)
         return Run(1e9, 1, 0, '')
     try:
-        begin = time.monotonic()
-        done = subprocess.run(['sh', '-c', 'find "$0" -type f -print0 | xargs -0 -P %d -n 256 cat >/dev/null'
-                               % cpus, where])
+        begin = begin if count_mount else time.monotonic()
+        done = subprocess.run([w.replace('@MOUNT@', where) for w in words], capture_output=True)
         return Run(time.monotonic() - begin, done.returncode, 0, '')
     finally:
         subprocess.run(['umount', where], check=False)
         os.rmdir(where)
+
+
+def mount_read(image, cpus):
+    """Read all files of a fresh kernel mount with as many processes as CPUs."""
+    return mounted(image, ['sh', '-c', 'find "$0" -type f -print0 | xargs -0 -P %d -n 256 cat >/dev/null' % cpus,
+                           '@MOUNT@'], False)
 
 
 def peer_words(b):
@@ -201,26 +212,12 @@ def part_small(b):
 
 def bare_read(b, tree):
     """Seconds of a bare parallel read of a tree, and of the SHA-256 of its blocks from memory."""
-    result = run([os.path.join(b.args.build, 'tests/bench/bare_read'), tree], catch=True)
-    parts = result.out.split()
-    if result.status or len(parts) != 2:
-        return Run(1e9, result.status or 1, 0, ''), Run(1e9, 1, 0, '')
-    return Run(float(parts[0]), 0, 0, ''), Run(float(parts[1]), 0, 0, '')
+    return two_seconds(b, 'bare_read', tree)
 
 
 def mount_diff(image, tree):
     """Mount, and diff -r with the tree."""
-    where = tempfile.mkdtemp()
-    begin = time.monotonic()
-    if subprocess.run(['mount', '-t', 'erofs', '-o', 'loop,ro', image, where], capture_output=True).returncode:
-        os.rmdir(where)
-        return Run(1e9, 1, 0, '')
-    try:
-        done = subprocess.run(['diff', '-r', '--no-dereference', where, tree], capture_output=True)
-        return Run(time.monotonic() - begin, done.returncode, 0, '')
-    finally:
-        subprocess.run(['umount', where], check=False)
-        os.rmdir(where)
+    return mounted(image, ['diff', '-r', '--no-dereference', '@MOUNT@', tree], True)
 
 
 def verity_manifest(b, image):
@@ -296,14 +293,7 @@ def tree_of(image):
 
 def mount_tar(image):
     """What one does without --to-tar: mount, tar. A pipe, since tar reads nothing for /dev/null."""
-    where = tempfile.mkdtemp()
-    begin = time.monotonic()
-    done = subprocess.run(['sh', '-c', 'mount -t erofs -o loop,ro "$0" "$1" && tar -C "$1" -cf - . | cat >/dev/null',
-                           image, where], capture_output=True)
-    seconds = time.monotonic() - begin
-    subprocess.run(['umount', where], check=False, capture_output=True)
-    os.rmdir(where)
-    return Run(seconds, done.returncode, 0, '')
+    return mounted(image, ['sh', '-c', 'tar -C "$0" -cf - . | cat >/dev/null', '@MOUNT@'], True)
 
 
 def part_dump(b):
