@@ -281,7 +281,7 @@ void erofs_compare_lane_fini(struct compare_lane *l)
 	erofs_tarbuf_free(&l->buf);
 	free(l->piece);
 	free(l->whole);
-	free(l->list);
+	free(l->attributes.names);
 	erofs_sha_free(l->sha256);
 	erofs_sha_free(l->sha512);
 	erofs_verity_hasher_fini(&l->hasher);

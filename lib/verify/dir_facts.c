@@ -8,12 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 #include "base/cleanup.h"
+#include "base/hostattr.h"
 #include "verify/dir_source.h"
-
-#define VALUE_MAX ((size_t)65536)	/* XATTR_SIZE_MAX */
 
 static int fail(struct compare_lane *l, const struct compare_parcel *p, const struct compare_item *item, int err,
 		const char *what)
@@ -21,34 +19,7 @@ static int fail(struct compare_lane *l, const struct compare_parcel *p, const st
 	return erofs_diag_fail_path(l->c->diag, err, (const char *)p->names.data + item->path, "%s", what);
 }
 
-static ssize_t list_attributes(int fd, const char *path, char *list, size_t size)
-{
-	ssize_t n = fd >= 0 ? flistxattr(fd, list, size) : llistxattr(path, list, size);
-
-	return n < 0 ? -errno : n;
-}
-
-static int read_list(struct compare_lane *l, int fd, const char *path, size_t *ret_len)
-{
-	ssize_t n = list_attributes(fd, path, l->list, l->list_room);
-
-	while (n == -ERANGE || (n > 0 && !l->list)) {
-		size_t room = l->list_room ? 2 * l->list_room : 1024;
-		char *grown = realloc(l->list, room);
-
-		if (!grown)
-			return -ENOMEM;
-		l->list = grown;
-		l->list_room = room;
-		n = list_attributes(fd, path, l->list, l->list_room);
-	}
-	if (n == -ENOTSUP || n == -ENOSYS)
-		n = 0;
-	*ret_len = n < 0 ? 0 : (size_t)n;
-	return n < 0 ? (int)n : 0;
-}
-
-static int add_attribute(struct compare_lane *l, int fd, const char *path, const char *name,
+static int add_attribute(struct compare_lane *l, const struct hostattr_of *of, const char *name,
 			 struct wanted_xattr *ret)
 {
 	struct tarbuf *b = &l->buf;
@@ -58,42 +29,42 @@ static int add_attribute(struct compare_lane *l, int fd, const char *path, const
 	ret->name = b->len;
 	err = erofs_tarbuf_add(b, name, strlen(name) + 1);
 	if (!err)
-		err = erofs_tarbuf_reserve(b, VALUE_MAX);
+		err = erofs_tarbuf_reserve(b, HOSTATTR_VALUE_MAX);
 	if (err)
 		return err;
 	ret->value = b->len;
-	n = fd >= 0 ? fgetxattr(fd, name, b->data + b->len, VALUE_MAX) :
-		      lgetxattr(path, name, b->data + b->len, VALUE_MAX);
+	n = erofs_hostattr_get(of, name, b->data + b->len, HOSTATTR_VALUE_MAX);
 	if (n < 0)
-		return -errno;
+		return (int)n;
 	ret->size = (size_t)n;
 	ret->met = false;
 	b->len += (size_t)n;
 	return 0;
 }
 
-static int gather_xattrs(struct compare_lane *l, int fd, const char *path, struct wanted *w)
+static int gather_xattrs(struct compare_lane *l, const struct hostattr_of *of, struct wanted *w)
 {
+	const struct hostattr_list *list = &l->attributes;
 	struct tarbuf *b = &l->buf;
-	size_t len, at, count = 0;
-	int err = read_list(l, fd, path, &len);
+	size_t at, count = 0;
+	int err = erofs_hostattr_list(of, &l->attributes);
 
 	if (err)
 		return err;
-	for (at = 0; at < len; at += strlen(l->list + at) + 1)
-		count += erofs_compare_is_storable(l->list + at);
+	for (at = 0; at < list->len; at += strlen(list->names + at) + 1)
+		count += erofs_compare_is_storable(list->names + at);
 	w->has |= COMPARE_XATTRS;
 	if (!count)
 		return 0;
 	w->xattrs = b->len;
 	err = erofs_tarbuf_reserve(b, count * sizeof(struct wanted_xattr));
 	b->len += err ? 0 : count * sizeof(struct wanted_xattr);
-	for (at = 0; at < len && !err; at += strlen(l->list + at) + 1) {
+	for (at = 0; at < list->len && !err; at += strlen(list->names + at) + 1) {
 		struct wanted_xattr xa = { 0 };
 
-		if (!erofs_compare_is_storable(l->list + at))
+		if (!erofs_compare_is_storable(list->names + at))
 			continue;
-		err = add_attribute(l, fd, path, l->list + at, &xa);
+		err = add_attribute(l, of, list->names + at, &xa);
 		if (err == -ENODATA) {
 			err = 0;
 			continue;
@@ -188,7 +159,7 @@ static int look(struct compare_lane *l, const struct compare_parcel *p, const st
 		return err;
 	if (l->fd < 0)
 		snprintf(proc, sizeof(proc), "/proc/self/fd/%d/%s", dirfd, name);
-	again = gather_xattrs(l, l->fd, proc, w);
+	again = gather_xattrs(l, &(struct hostattr_of){ l->fd, proc }, w);
 	return again ? fail(l, p, item, again, "cannot read its attributes") : err;
 }
 

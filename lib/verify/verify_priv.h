@@ -17,6 +17,7 @@
 
 #include <erofs/verify.h>
 
+#include "base/hostattr.h"
 #include "base/fsverity.h"
 #include "base/sha.h"
 #include "engine/flight.h"
@@ -149,8 +150,7 @@ struct compare_lane {
 	size_t data_len;
 	uint8_t *piece;			/* COMPARE_PIECE bytes of the source */
 	uint8_t *whole;			/* COMPARE_BATCH bytes of the image */
-	char *list;			/* names of attributes */
-	size_t list_room;
+	struct hostattr_list attributes;
 	struct sha *sha256, *sha512;
 	struct verity_hasher hasher;
 	struct verity_tree tree;

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
+#include "base/hostattr.h"
 #include "write/tree_priv.h"
 
 struct known {
@@ -26,13 +26,10 @@ struct input {
 	int fd;
 	struct writer *w;
 	struct table known;		/* inodes of several names */
-	char *list;			/* names of attributes */
-	size_t list_room;
-	uint8_t *value;			/* 64 KiB */
+	struct hostattr_list attributes;
+	uint8_t *value;			/* HOSTATTR_VALUE_MAX bytes */
 	bool has_proc;
 };
-
-#define VALUE_ROOM 65536
 
 /* ---- opening ---- */
 
@@ -91,7 +88,7 @@ static void free_input(struct feed *src)
 	if (in->fd >= 0)
 		close(in->fd);
 	erofs_table_fini(&in->known);
-	free(in->list);
+	free(in->attributes.names);
 	free(in->value);
 	free(in);
 	src->priv = NULL;
@@ -128,54 +125,23 @@ static int find_links(struct input *in, struct node *node, const struct stat *st
 
 /* ---- one name ---- */
 
-/* What has attributes: a path through /proc, which is not followed if it is a symlink; or a descriptor. */
-struct holder {
-	const char *path;
-	int fd;
-};
-
-static ssize_t list_names_of(const struct holder *h, char *buf, size_t len)
+static int read_xattrs(struct input *in, struct node *node, const struct hostattr_of *of)
 {
-	return h->path ? llistxattr(h->path, buf, len) : flistxattr(h->fd, buf, len);
-}
-
-static int read_xattr(struct input *in, struct node *node, const struct holder *h, const char *name)
-{
-	ssize_t len = h->path ? lgetxattr(h->path, name, in->value, VALUE_ROOM) :
-				fgetxattr(h->fd, name, in->value, VALUE_ROOM);
-
-	if (len < 0)
-		return errno == ENODATA ? 0 : -errno;
-	return erofs_xattr_add(in->w, node, name, in->value, (size_t)len);
-}
-
-static int read_xattrs(struct input *in, struct node *node, const struct holder *h)
-{
-	ssize_t len = list_names_of(h, NULL, 0);
+	const struct hostattr_list *list = &in->attributes;
+	int err = erofs_hostattr_list(of, &in->attributes);
 	const char *name;
-	int err;
+	size_t at;
+	ssize_t len;
 
-	if (len < 0)
-		return errno == ENOTSUP || errno == ENOSYS ? 0 : -errno;
-	if (!len)
-		return 0;
-	if ((size_t)len + 256 > in->list_room) {
-		char *grown = realloc(in->list, (size_t)len + 256);
-
-		if (!grown)
-			return -ENOMEM;
-		in->list = grown;
-		in->list_room = (size_t)len + 256;
+	for (at = 0; !err && at < list->len; at += strlen(name) + 1) {
+		name = list->names + at;
+		len = erofs_hostattr_get(of, name, in->value, HOSTATTR_VALUE_MAX);
+		if (len >= 0)
+			err = erofs_xattr_add(in->w, node, name, in->value, (size_t)len);
+		else if (len != -ENODATA)
+			err = (int)len;
 	}
-	len = list_names_of(h, in->list, in->list_room);
-	if (len < 0)
-		return -errno;
-	for (name = in->list; name < in->list + len; name += strlen(name) + 1) {
-		err = read_xattr(in, node, h, name);
-		if (err)
-			return err;
-	}
-	return 0;
+	return err;
 }
 
 /* Without /proc (cli.md R29) only what can be opened shows its attributes. */
@@ -186,12 +152,12 @@ static int read_all_xattrs(struct input *in, struct node *node, int dirfd, const
 
 	if (in->has_proc) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dirfd, name);
-		return read_xattrs(in, node, &(struct holder){ .path = path });
+		return read_xattrs(in, node, &(struct hostattr_of){ -1, path });
 	}
 	if (!S_ISREG(node->mode) && !S_ISDIR(node->mode))
 		return 0;
 	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return fd < 0 ? -errno : read_xattrs(in, node, &(struct holder){ .fd = fd });
+	return fd < 0 ? -errno : read_xattrs(in, node, &(struct hostattr_of){ fd, NULL });
 }
 
 static int read_target(struct node *node, int dirfd, const char *name)
@@ -423,7 +389,7 @@ int erofs_input_dir(struct writer *w, const char *path, struct feed *ret)
 	if (!in->has_proc && !w->o->no_xattrs)
 		erofs_diag_warn_path(w->diag, path,
 				     "without /proc, attributes of symlinks and special files are left out");
-	in->value = malloc(VALUE_ROOM);
+	in->value = malloc(HOSTATTR_VALUE_MAX);
 	ret->root = erofs_node_new("", 0);
 	if (!in->value || !ret->root)
 		return -ENOMEM;

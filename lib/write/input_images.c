@@ -129,12 +129,9 @@ static int copy_contents(struct input *in, struct node *node, const struct erofs
 	ssize_t n;
 	int err;
 
-	if (in->temp < 0) {
-		in->temp = erofs_temp_file();
-		if (in->temp < 0)
-			return erofs_diag_fail(in->w->diag, in->temp, AT_NOWHERE,
-					       "cannot make a temporary file in %s", erofs_temp_folder());
-	}
+	err = erofs_write_temp(in->w, &in->temp);
+	if (err)
+		return err;
 	node->key = in->temp_end;
 	while (off < node->size) {
 		if (erofs_write_is_cancelled(in->w))

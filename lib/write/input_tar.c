@@ -90,12 +90,9 @@ static int spill(struct input *in, const struct node *node, const struct untar_p
 	uint64_t off = in->temp_end + p->off;
 	int err;
 
-	if (in->temp < 0) {
-		in->temp = erofs_temp_file();
-		if (in->temp < 0)
-			return erofs_diag_fail(in->w->diag, in->temp, AT_NOWHERE,
-					       "cannot make a temporary file in %s", erofs_temp_folder());
-	}
+	err = erofs_write_temp(in->w, &in->temp);
+	if (err)
+		return err;
 	err = range_ok(p->off, p->len, node->size) ? erofs_fdio_pwrite(in->temp, p->buf, p->len, off) : -EFBIG;
 	if (err)
 		return erofs_diag_fail(in->w->diag, err, AT_NOWHERE, "cannot write a temporary file in %s",

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "base/fdio.h"
-#include "base/temp.h"
 #include "engine/flight.h"
 #include "write/write_priv.h"
 
@@ -88,6 +87,7 @@ static const struct flight_ops ops = { fill_segment, deliver_segment, release_se
 int erofs_packed_begin(struct writer *w)
 {
 	struct packed *p;
+	int err;
 
 	if (!w->fragments)
 		return 0;
@@ -102,9 +102,9 @@ int erofs_packed_begin(struct writer *w)
 		return -ENOMEM;
 	p->node->mode = S_IFREG | 0644;
 	p->node->mtime = w->build_time;
-	p->fd = erofs_temp_file();
-	if (p->fd < 0)
-		return erofs_diag_fail(w->diag, p->fd, AT_NOWHERE, "cannot make a temporary file");
+	err = erofs_write_temp(w, &p->fd);
+	if (err)
+		return err;
 	erofs_flight_begin(&p->flight, w->job, erofs_zflight_bytes(w, w->z.packed_pcluster), &ops, w);
 	if (!w->twins)
 		return 0;

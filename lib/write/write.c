@@ -7,12 +7,22 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/temp.h"
 #include "write/android.h"
 #include "write/foreign.h"
 
 bool erofs_write_is_cancelled(const struct writer *w)
 {
 	return erofs_engine_is_cancelled(w->eng);
+}
+
+int erofs_write_temp(struct writer *w, int *fd)
+{
+	if (*fd >= 0)
+		return 0;
+	*fd = erofs_temp_file();
+	return *fd >= 0 ? 0 : erofs_diag_fail(w->diag, *fd, AT_NOWHERE, "cannot make a temporary file in %s",
+					      erofs_temp_folder());
 }
 
 static int refuse(struct writer *w, const char *what)

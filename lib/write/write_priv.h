@@ -352,5 +352,7 @@ struct writer {
 };	/* C constant once the source is read */
 
 bool erofs_write_is_cancelled(const struct writer *w);
+/* Make *fd an unlinked file, if it is none yet. 0, negative errno (reported). */
+int erofs_write_temp(struct writer *w, int *fd);
 
 #endif
