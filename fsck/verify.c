@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* --verify: is the image what was put in? Differences are told as they come. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fsck.h"
 
@@ -61,13 +58,11 @@ int fsck_take_verify_only(const struct cli_parse *p, struct fsck_options *o)
 static void print_line(const struct fsck_verify *v, const struct erofs_difference *d)
 {
 	struct cli cli = *v->cli;
-	char *path = erofs_cli_escape(d->path, strlen(d->path));
 
 	cli.report = NULL;
 	if (v->on_terminal)
 		fputs("\r\033[K", stderr);
-	erofs_cli_say(&cli, 'E', "%s: %s (%s, %s)", path ? path : "?", d->key, d->found, d->wanted);
-	free(path);
+	erofs_cli_print_difference(&cli, d);
 }
 
 static void take_difference(void *priv, const struct erofs_difference *d)
@@ -90,30 +85,6 @@ static void take_difference(void *priv, const struct erofs_difference *d)
 	erofs_json_end(j);
 }
 
-/* A file without a name. NULL, errno. */
-static FILE *make_spool(void)
-{
-	const char *dir = getenv("TMPDIR");
-	char path[4096];
-	FILE *file;
-	int fd;
-
-	if (!dir || !*dir)
-		dir = "/tmp";
-	if ((size_t)snprintf(path, sizeof(path), "%s/erofs-XXXXXX", dir) >= sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	unlink(path);
-	file = fdopen(fd, "w+");
-	if (!file)
-		close(fd);
-	return file;
-}
-
 int fsck_verify_image(struct fsck_verify *v, const struct fsck_options *o, struct erofs_image *img,
 		      struct erofs_engine *eng, struct erofs_diag *diag, const uint64_t *nid)
 {
@@ -132,7 +103,7 @@ int fsck_verify_image(struct fsck_verify *v, const struct fsck_options *o, struc
 	};
 
 	if (v->cli->report) {
-		v->spool = make_spool();
+		v->spool = erofs_cli_temp_stream();
 		if (!v->spool) {
 			erofs_cli_say_plain(v->cli, 'E', "cannot make a temporary file: %s", strerror(errno));
 			return -EIO;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mkfs.h"
@@ -30,10 +29,7 @@ static void print_result(const struct erofs_write_result *r)
 
 static void take_difference(void *priv, const struct erofs_difference *d)
 {
-	char *path = erofs_cli_escape(d->path, strlen(d->path));
-
-	erofs_cli_say(priv, 'E', "%s: %s (%s, %s)", path ? path : "?", d->key, d->found, d->wanted);
-	free(path);
+	erofs_cli_print_difference(priv, d);
 }
 
 static void tell_verified(const struct cli *cli, const struct mkfs_options *o, const struct erofs_write_result *r)

@@ -11,10 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <erofs/diag.h>
 #include <erofs/engine.h>
 #include <erofs/image.h>
+#include <erofs/verify.h>
 
 #include "base/clock.h"
 
@@ -237,6 +239,12 @@ int erofs_cli_common_option(struct cli_parse *p);
 /* Make the engine. 0, negative errno (reported); usage errors give @usage_status as a positive value. */
 int erofs_cli_engine_new(const struct cli *cli, const struct cli_engine *e, int usage_status,
 			 struct erofs_diag *diag, struct erofs_engine **ret_eng);
+
+/* A file in TMPDIR without a name, for what is printed later. NULL: errno says why. */
+FILE *erofs_cli_temp_stream(void);
+
+/* A difference between an image and what it was made of: one line for people. */
+void erofs_cli_print_difference(const struct cli *cli, const struct erofs_difference *d);
 
 /* ---- signals (signals.c) ---- */
 

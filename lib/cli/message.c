@@ -170,6 +170,13 @@ int erofs_cli_close_stdout(const struct cli *cli)
 	return err;
 }
 
+void erofs_cli_print_difference(const struct cli *cli, const struct erofs_difference *d)
+{
+	auto_free char *path = erofs_cli_escape(d->path, strlen(d->path));
+
+	erofs_cli_say(cli, 'E', "%s: %s (%s, %s)", path ? path : "?", d->key, d->found, d->wanted);
+}
+
 void erofs_cli_print_hex(const uint8_t *bytes, size_t len)
 {
 	size_t i;

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/temp.h"
 #include "cli/cli.h"
 
 #define TEMP_NAME ".erofs-part-XXXXXX"
@@ -108,4 +110,19 @@ int erofs_cli_output_close(const struct cli *cli, struct cli_output *out, bool c
 	free(out->target);
 	*out = (struct cli_output){ .fd = -1 };
 	return err;
+}
+
+FILE *erofs_cli_temp_stream(void)
+{
+	auto_close int fd = erofs_temp_file();
+	FILE *file;
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	file = fdopen(fd, "w+");
+	if (file)
+		(void)steal_fd(&fd);
+	return file;
 }
