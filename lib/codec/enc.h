@@ -11,6 +11,8 @@
 
 #include "codec/codec_priv.h"
 
+#define ENC_LEVEL_OWN (-1)		/* none was given, and ours is none of the library's */
+
 struct enc_config {
 	int level;
 	uint32_t dict_size;		/* bytes: dictionary or window; a power of two for Zstandard */

@@ -6,6 +6,13 @@
 
 #include "codec/enc.h"
 
+/*
+ * Without a level: 6 with matches that are good enough from 32 bytes on, where 6 itself asks for 64. Pclusters of
+ * 64 KiB: 0.90 of the time and 1.005 of the size on sources in C, 0.75 and 1.001 on programs.
+ */
+#define OWN_PRESET 6
+#define OWN_NICE_LEN 32
+
 struct lzma_encoder {
 	lzma_stream stream;
 	lzma_options_lzma options;
@@ -22,7 +29,8 @@ static void free_lzma(void *state)
 static int make_lzma(const struct enc_config *config, void **ret_state)
 {
 	static const lzma_stream empty = LZMA_STREAM_INIT;
-	uint32_t preset = (uint32_t)config->level;
+	bool own = config->level == ENC_LEVEL_OWN;
+	uint32_t preset = own ? OWN_PRESET : (uint32_t)config->level;
 	struct lzma_encoder *e = calloc(1, sizeof(*e));
 
 	if (!e)
@@ -34,6 +42,8 @@ static int make_lzma(const struct enc_config *config, void **ret_state)
 		free_lzma(e);
 		return -EINVAL;
 	}
+	if (own)
+		e->options.nice_len = OWN_NICE_LEN;
 	e->options.dict_size = config->dict_size;
 	*ret_state = e;
 	return 0;
@@ -61,7 +71,8 @@ static int fill_lzma(void *state, const uint8_t *src, size_t *len, uint8_t *dst,
 }
 
 const struct enc_method erofs_enc_lzma = {
-	.name = "lzma", .alg = CODEC_LZMA, .max_level = 9, .default_level = 6,
+	.name = "lzma", .alg = CODEC_LZMA, .max_level = 9,
+	.default_level = ENC_LEVEL_OWN,
 	.more_levels = 100, .max_more = 109, .max_dict = UINT32_C(8) << 20,
 	.make = make_lzma, .fill = fill_lzma, .free = free_lzma,
 };
