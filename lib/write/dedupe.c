@@ -226,12 +226,14 @@ static uint32_t common_length(const uint8_t *a, const uint8_t *b, uint32_t most)
 	return n;
 }
 
-static bool is_worth(uint32_t len, const struct twin *x, uint32_t blksz)
+static bool is_worth(const struct ztwin_query *q, uint32_t len, const struct twin *x, uint32_t blksz)
 {
 	if (len == x->dlen)
 		return true;
 	/* room for the count of blocks in its indexes, and not for the sake of a little */
-	return len >= 3 * blksz && len >= x->dlen / 4;
+	if (len < 3 * blksz || len < x->dlen / 4)
+		return false;
+	return (uint64_t)x->plen * len / x->dlen > q->partial_costs;
 }
 
 uint32_t erofs_twins_find(struct twins *t, struct zlane *z, struct ztwin_query *q, uint32_t blksz,
@@ -256,7 +258,7 @@ uint32_t erofs_twins_find(struct twins *t, struct zlane *z, struct ztwin_query *
 			continue;
 		vain += x->dlen;
 		len = common_length(z->decoded, q->at - x->anchor, most);
-		if (len <= best || !is_worth(len, x, blksz))
+		if (len <= best || !is_worth(q, len, x, blksz))
 			continue;
 		best = len;
 		*ret = (struct zext){ .dlen = len, .plen = x->plen, .kind = ZEXT_CODED, .method = x->method,

@@ -123,6 +123,7 @@ static int compress_item(struct writer *w, struct zlane *z, struct item *it, uin
 {
 	struct zjob job = { .p = &it->params, .blksz = w->blksz, .src = z->input, .len = it->len, .last = it->last,
 			    .fragments = w->fragments, .twins = w->twins, .serial = serial,
+			    .partial_costs = erofs_zmap_partial_costs(w, it->node->size),
 			    .beside = w->o->ztailpacking && !w->o->encoded_extents && !w->o->no_inline_data };
 	int err = erofs_zenc_run(z, &job, &it->out);
 

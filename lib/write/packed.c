@@ -45,7 +45,9 @@ static void fill_segment(struct lane *lane, struct parcel *parcel)
 	struct writer *w = s->w;
 	struct zjob job = { .p = &w->packed->params, .blksz = w->blksz, .src = s->data, .len = s->len,
 			    .last = s->last, .beside = w->o->ztailpacking && !w->o->encoded_extents,
-			    .twins = w->packed->twins, .serial = s->serial };
+			    .twins = w->packed->twins, .serial = s->serial,
+			    /* how large the file will be nobody knows yet */
+			    .partial_costs = erofs_zmap_partial_costs(w, UINT64_C(1) << 40) };
 	struct zlane *z;
 
 	s->err = erofs_zlane_of(w, lane, &z);

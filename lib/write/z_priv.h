@@ -119,6 +119,7 @@ struct zjob {
 	bool last;			/* of its file */
 	bool beside, fragments;		/* what may become of the end of the file */
 	struct twins *twins;		/* NULL: none are looked for */
+	uint64_t partial_costs;		/* bytes of the map that the first partial twin costs the file */
 	uint32_t serial;		/* of the batch */
 };
 
@@ -146,6 +147,8 @@ struct zmap {
 int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *body);
 /* How long it will be, at most. */
 uint64_t erofs_zmap_bound(const struct writer *w, uint64_t size);
+/* Bytes by which the map of a file grows because one of its extents goes on in another: only full indexes say that. */
+uint64_t erofs_zmap_partial_costs(const struct writer *w, uint64_t size);
 /* The map of a file that is a fragment as a whole: 16 bytes. */
 void erofs_zmap_whole_fragment(uint64_t offset, uint8_t dst[16]);
 
@@ -172,6 +175,7 @@ struct ztwin_query {
 	uint64_t key;
 	const uint8_t *at;		/* the bytes of that hash */
 	size_t before, after;		/* bytes that may belong to the twin in front of it, and from it on */
+	uint64_t partial_costs;		/* as in struct zjob */
 	unsigned int method;
 	uint32_t serial;
 	int err;			/* set where looking failed */

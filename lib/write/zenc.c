@@ -320,7 +320,8 @@ static struct scan make_scan(const struct cutter *c, size_t from, size_t to)
 static size_t find_twin(struct cutter *c, struct scan *s, size_t from, struct zext *ret)
 {
 	const struct zjob *job = c->job;
-	struct ztwin_query q = { .method = job->p->method, .serial = job->serial };
+	struct ztwin_query q = { .method = job->p->method, .serial = job->serial,
+				 .partial_costs = job->partial_costs };
 	size_t at, quiet = 0, back;
 
 	ret->dlen = 0;

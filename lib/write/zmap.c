@@ -37,6 +37,7 @@ struct lcl {
 	uint32_t back, forth;		/* others: lclusters to the head, to the next head */
 	uint32_t blocks;		/* of the extent's pcluster */
 	uint64_t addr;			/* of the extent's pcluster */
+	bool placed;			/* and it is read from there */
 };
 
 struct cursor {
@@ -96,6 +97,7 @@ static void next_lcl(struct cursor *c, struct lcl *l)
 	}
 	l->addr = c->addr;
 	l->blocks = c->ext ? blocks_of(c->ext, c->bits) : 0;
+	l->placed = c->ext && !c->ext->beside && c->ext->kind != ZEXT_FRAGMENT;
 	c->at++;
 }
 
@@ -108,7 +110,7 @@ static struct cursor start(const struct zmap *m, unsigned int bits, bool big)
 
 struct shape {
 	unsigned int advise;
-	bool big, fragment, beside, twins;
+	bool big, fragment, beside, twins, partial;
 	uint64_t blocks, nlcl;
 };
 
@@ -124,6 +126,7 @@ static struct shape look(const struct writer *w, const struct zmap *m)
 		s.big |= n > 1;
 		s.blocks += own_blocks(e, w->blkbits);
 		s.twins |= e->twin;
+		s.partial |= e->partial;
 		s.fragment |= e->kind == ZEXT_FRAGMENT;
 		s.beside |= e->beside;
 	}
@@ -211,8 +214,26 @@ static uint32_t base_of(const struct pack *p, const struct lcl *l, unsigned int 
 	return (uint32_t)l[i].addr - !p->big;
 }
 
-/* The next slots, at most @count of them, of a file that has @left more. */
-static void fill_pack(const struct pack *p, struct cursor *c, uint64_t left, uint8_t *dst)
+/* Do all addresses follow from that of the first? Those of twins need not. */
+static bool base_holds(const struct pack *p, const struct lcl *l, unsigned int count)
+{
+	bool known = p->big && l[0].counts;
+	uint64_t next = l[0].addr + l[0].blocks;
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		if (!l[i].head || l[i].end || !l[i].placed)
+			continue;
+		if (known && l[i].addr != next)
+			return false;
+		known = true;
+		next = l[i].addr + l[i].blocks;
+	}
+	return true;
+}
+
+/* The next slots of a file that has @left more. false: they cannot be put so. */
+static bool fill_pack(const struct pack *p, struct cursor *c, uint64_t left, uint8_t *dst)
 {
 	unsigned int count = (unsigned int)min_u64(left, p->slots), i, at;
 	struct lcl l[16];
@@ -226,18 +247,22 @@ static void fill_pack(const struct pack *p, struct cursor *c, uint64_t left, uin
 			dst[at / 8] |= (uint8_t)((v & 1) << at % 8);
 	}
 	put_le32(dst + p->bytes - 4, base_of(p, l, count));
+	return base_holds(p, l, count);
 }
 
-static uint8_t *make_compact(const struct writer *w, const struct zmap *m, struct shape *s, size_t *ret_len)
+/* 0, -ENOMEM, -ERANGE: only full indexes can say it. */
+static int make_compact(const struct writer *w, const struct zmap *m, struct shape *s, uint8_t **ret, size_t *ret_len)
 {
 	unsigned int lobits = w->blkbits < 12 ? 12 : w->blkbits;
 	const struct pack four = { 8, 2, 16, lobits, s->big }, two = { 32, 16, 14, lobits, s->big };
 	uint64_t ebase = round_up_u64(m->head, 8) + sizeof(struct disk_map_header), done = 0;
 	uint64_t n4a = (32 - ebase % 32) / 4 % 8, n2 = 0, len;
 	struct cursor c = start(m, w->blkbits, s->big);
-	uint8_t *map, *at;
+	auto_free uint8_t *map = NULL;
+	uint8_t *at;
 
-	if (w->blkbits <= MAX_2B_BITS) {
+	/* sixteen with one address: there is none for twins */
+	if (w->blkbits <= MAX_2B_BITS && !s->twins) {
 		s->advise |= ADVISE_2B;
 		n2 = n4a < s->nlcl ? round_down_u64(s->nlcl - n4a, 16) : 0;
 	}
@@ -246,19 +271,21 @@ static uint8_t *make_compact(const struct writer *w, const struct zmap *m, struc
 	len = sizeof(struct disk_map_header) + 2 * n2 + 4 * round_up_u64(s->nlcl - n2, 2);
 	map = calloc(1, (size_t)len);
 	if (!map)
-		return NULL;
+		return -ENOMEM;
 	fill_header(m, s, map);
 	at = map + sizeof(struct disk_map_header);
 	while (done < s->nlcl) {
 		bool is_two = n2 && done >= n4a && done < n4a + n2;
 		const struct pack *p = is_two ? &two : &four;
 
-		fill_pack(p, &c, s->nlcl - done, at);
+		if (!fill_pack(p, &c, s->nlcl - done, at))
+			return -ERANGE;
 		done += p->slots;
 		at += p->bytes;
 	}
 	*ret_len = (size_t)len;
-	return map;
+	*ret = steal(map);
+	return 0;
 }
 
 /* ---- encoded extents, of 16 bytes: every length and any address ---- */
@@ -307,18 +334,23 @@ static uint8_t *make_encoded(const struct writer *w, const struct zmap *m, struc
 
 int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *body)
 {
-	struct shape s = look(w, m);
-	bool full = m->legacy || s.twins || w->blkbits > MAX_COMPACT_BITS || m->fragment > UINT32_MAX;
-	size_t len;
-	uint8_t *map;
+	struct shape s = look(w, m), full = s;
+	bool compact = !m->encoded && !m->legacy && !s.partial && w->blkbits <= MAX_COMPACT_BITS &&
+		       m->fragment <= UINT32_MAX;
+	uint8_t *map = NULL;
+	size_t len = 0;
+	int err;
 
-	if (m->encoded)
-		map = make_encoded(w, m, &s, &len);
-	else
-		map = full ? make_full(w, m, &s, &len) : make_compact(w, m, &s, &len);
+	if (compact) {
+		err = make_compact(w, m, &s, &map, &len);
+		if (err && err != -ERANGE)
+			return err;
+	}
+	body->layout = map ? 3 : 1;
+	if (!map)
+		map = m->encoded ? make_encoded(w, m, &full, &len) : make_full(w, m, &full, &len);
 	if (!map)
 		return -ENOMEM;
-	body->layout = m->encoded || full ? 1 : 3;
 	body->u = (uint32_t)s.blocks;
 	body->map = map;
 	body->map_len = len;
@@ -329,6 +361,13 @@ int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *b
 uint64_t erofs_zmap_bound(const struct writer *w, uint64_t size)
 {
 	return 16 + div_up_pow2(size, w->blkbits) * (w->blkbits <= MAX_2B_BITS ? 2 : 4);
+}
+
+uint64_t erofs_zmap_partial_costs(const struct writer *w, uint64_t size)
+{
+	if (w->o->legacy_compress || w->o->encoded_extents || w->blkbits > MAX_COMPACT_BITS)
+		return 0;
+	return div_up_pow2(size, w->blkbits) * (sizeof(struct disk_full_index) - 4);
 }
 
 void erofs_zmap_whole_fragment(uint64_t offset, uint8_t dst[16])
