@@ -223,6 +223,9 @@ static int put_next(struct cutter *c)
 
 	if (c->last && c->job->fragments && c->left <= c->job->p->pcluster)
 		return leave_fragment(c);
+	/* in blocks, nothing is smaller than one */
+	if (c->left <= c->job->blksz && !(c->last && c->job->beside))
+		return put_plain(c, c->left);
 	got = fill(c, &take, c->z->coded, c->job->p->pcluster);
 	if (got < 0)
 		return got;
