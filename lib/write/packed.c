@@ -156,7 +156,7 @@ int erofs_packed_add(struct writer *w, const uint8_t *data, size_t len, uint64_t
 	return err;
 }
 
-static int copy_blocks(struct writer *w, uint64_t to)
+static int copy_blocks(struct writer *w, uint64_t from, uint64_t len, uint64_t to)
 {
 	struct packed *p = w->packed;
 	auto_free uint8_t *buf = malloc(COPY_BYTES);
@@ -164,15 +164,71 @@ static int copy_blocks(struct writer *w, uint64_t to)
 	size_t n;
 	int err = buf ? 0 : -ENOMEM;
 
-	for (off = 0; !err && off < p->stored; off += n) {
-		n = (size_t)min_u64(COPY_BYTES, p->stored - off);
+	for (off = 0; !err && off < len; off += n) {
+		n = (size_t)min_u64(COPY_BYTES, len - off);
 		if (erofs_write_is_cancelled(w))
 			return -ECANCELED;
-		if (erofs_fdio_pread(p->fd, buf, n, off) != (ssize_t)n)
+		if (erofs_fdio_pread(p->fd, buf, n, from + off) != (ssize_t)n)
 			return erofs_diag_fail(w->diag, -EIO, AT_NOWHERE, "cannot read a temporary file");
 		err = erofs_output_write(w, buf, n, to + off);
 	}
 	return err;
+}
+
+/* ---- twins in the packed file ---- */
+
+static uint64_t stored_bytes(const struct writer *w, const struct zext *e)
+{
+	return e->beside || e->kind == ZEXT_FRAGMENT ? 0 : round_up_u64(e->plen, w->blksz);
+}
+
+/* Of pclusters that are there for another extent. */
+static uint64_t twin_bytes(const struct writer *w, const struct zout *out)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < out->count; i++)
+		sum += out->ext[i].twin ? stored_bytes(w, &out->ext[i]) : 0;
+	return sum;
+}
+
+/* The map has more bytes for each block if there are any. */
+static int twins_pay(const struct writer *w, const struct zmap *m, uint64_t saved, bool *ret)
+{
+	struct body body = { 0 };
+	int err = saved ? erofs_zmap_make(w, m, &body) : 0;
+
+	*ret = !saved || body.map_len <= erofs_zmap_bound(w, m->size) + saved;
+	free((void *)body.map);
+	return err;
+}
+
+/* All extents one behind the other, to byte @to: pclusters of twins once more. */
+static int copy_without_twins(struct writer *w, struct zout *out, uint64_t to)
+{
+	uint64_t own = 0, run = 0, n;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < out->count; i++) {
+		struct zext *e = &out->ext[i];
+
+		n = stored_bytes(w, e);
+		if (!e->twin) {
+			run += n;
+			continue;
+		}
+		err = copy_blocks(w, own, run, to);
+		if (!err)
+			err = copy_blocks(w, e->block << w->blkbits, n, to + run);
+		to += run + n;
+		own += run;
+		run = 0;
+		e->twin = false;
+		w->deduplicated -= e->dlen;
+	}
+	return err ? err : copy_blocks(w, own, run, to);
 }
 
 int erofs_packed_finish(struct writer *w)
@@ -180,6 +236,8 @@ int erofs_packed_finish(struct writer *w)
 	struct packed *p = w->packed;
 	struct zmap m;
 	struct body body = { 0 };
+	uint64_t saved;
+	bool pay = true;
 	int err, landed;
 
 	if (!p || !p->node->size)
@@ -195,13 +253,18 @@ int erofs_packed_finish(struct writer *w)
 	m = (struct zmap){ .ext = p->out.ext, .count = p->out.count, .size = p->node->size,
 			   .head = erofs_inode_head(p->node), .alg = w->z.methods[0].enc->alg,
 			   .legacy = w->o->legacy_compress, .encoded = w->o->encoded_extents };
-	m.block = erofs_space_blocks(&w->space, p->stored >> w->blkbits);
+	saved = twin_bytes(w, &p->out);
+	err = twins_pay(w, &m, saved, &pay);
+	if (err)
+		return err;
+	m.block = erofs_space_blocks(&w->space, (p->stored + (pay ? 0 : saved)) >> w->blkbits);
 	m.twin_base = m.block;
 	body.tail = p->out.beside.data;
 	body.tail_len = p->out.beside.len;
 	w->has_compressed = true;
 	w->has_beside |= body.tail_len != 0;
-	err = copy_blocks(w, m.block << w->blkbits);
+	err = pay ? copy_blocks(w, 0, p->stored, m.block << w->blkbits) :
+		    copy_without_twins(w, &p->out, m.block << w->blkbits);
 	if (!err)
 		err = erofs_zmap_make(w, &m, &body);
 	if (!err)
