@@ -27,6 +27,7 @@
 struct tiny {
 	uint8_t *bytes;
 	size_t size;			/* of the file; 16 KiB, or what the test says */
+	size_t hole;			/* that many zeros behind it */
 	struct erofs_open_options options;
 	struct erofs_diag *diag;
 	struct erofs_image *img;
@@ -123,6 +124,7 @@ static inline int tiny_open(struct tiny *t)
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, t->bytes, t->size), (ssize_t)t->size);
+	assert_int_equal(ftruncate(fd, (off_t)(t->size + t->hole)), 0);
 	close(fd);
 	tiny_close(t);
 	err = erofs_image_open(path, 0, false, t->diag, &t->img);
