@@ -49,7 +49,7 @@ struct erofs_write_options {
 	int all_time;			/* all files get the build time */
 	const uint32_t *force_uid, *force_gid;	/* NULL: as in the source */
 	uint32_t uid_offset, gid_offset;	/* added to what is not forced, modulo 2^32 */
-	int no_xattrs;
+	int no_xattrs;			/* but what aufs asks for */
 	uint32_t xattr_tolerance;	/* an attribute of more inodes than this is stored once */
 	const char *const *exclude_paths;	/* relative to the source; ends with NULL, may be NULL */
 	const char *const *exclude_regexes;	/* POSIX extended, searched in the relative path */

@@ -14,6 +14,7 @@
 #define OWN_MARK ".wh..wh."		/* aufs's own files */
 #define OPAQUE_MARK ".wh..wh..opq"
 #define OPAQUE "trusted.overlay.opaque"
+#define ORIGIN "trusted.overlay.origin"
 
 static bool is_opaque_name(const char *name)
 {
@@ -25,12 +26,28 @@ static bool is_overlay_name(const char *name)
 	return !strncmp(name, "trusted.overlay.", 16);
 }
 
+/* These two are written whatever is asked of attributes: without them a layer says something else. */
 static int make_opaque(struct writer *w, struct node *dir)
 {
-	if (w->o->no_xattrs)
-		return 0;
 	erofs_xattr_drop(dir, is_opaque_name);
 	return erofs_xattr_add(w, dir, OPAQUE, "y", 1);
+}
+
+/*
+ * Overlayfs looks for whiteouts in folders that are merged or have an origin. In one that is in this layer
+ * alone it would show them, as names that cannot be opened or removed.
+ */
+static int add_origin(struct writer *w, struct node *dir)
+{
+	char name[XATTR_ITEM_NAME];
+	uint32_t i;
+
+	for (i = 0; i < dir->nxattrs; i++) {
+		erofs_xattr_name(dir->xattrs[i], name);
+		if (!strcmp(name, ORIGIN))
+			return 0;
+	}
+	return erofs_xattr_add(w, dir, ORIGIN, "", 0);
 }
 
 static int compare_key(const void *key, const void *child)
@@ -94,6 +111,7 @@ static int convert_one(struct writer *w, struct node *dir, struct node *child, b
 static int convert(struct writer *w, struct node *dir)
 {
 	auto_free bool *whiteouts = calloc(dir->nchildren + 1, sizeof(*whiteouts));
+	bool has_whiteout = false;
 	uint32_t i;
 	int err;
 
@@ -103,11 +121,12 @@ static int convert(struct writer *w, struct node *dir)
 		err = convert_one(w, dir, dir->children[i], &whiteouts[i]);
 		if (err)
 			return err;
+		has_whiteout |= whiteouts[i];
 	}
 	for (i = 0; i < dir->nchildren; i++)
 		if (whiteouts[i])
 			make_whiteout(dir->children[i]);
-	return 0;
+	return has_whiteout ? add_origin(w, dir) : 0;
 }
 
 static void strip(struct node *dir)

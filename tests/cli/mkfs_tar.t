@@ -440,9 +440,36 @@ def _():
         is_((found[name].type, found[name].devmajor, found[name].devminor), (tarfile.CHRTYPE, 0, 0), name)
     is_(xattrs(image, 'both'), {'trusted.overlay.opaque': 'y'})
     is_(xattrs(image, 'o'), {'trusted.overlay.opaque': 'y'})
-    is_(xattrs(image, 'd'), {})
+    is_(xattrs(image, 'd'), {'trusted.overlay.origin': ''})
+    is_(xattrs(image, '.'), {})
     is_(content(image, '/new'), b'1')
     check('d/.wh.gone' in members(made(data)))
+
+
+@test('C20: a folder with whiteouts has an origin, once and as it was; -x -1 leaves what layers need')
+def _():
+    mine = {'pax_headers': {'SCHILY.xattr.trusted.overlay.origin': 'mine', 'SCHILY.xattr.user.k': 'v'}}
+    data = archive(('f', '.wh.top'), ('d', 'd', '', mine), ('f', 'd/.wh.x'), ('f', 'o/.wh..wh..opq'), ('f', 'o/.wh.y'))
+    origin, opaque = {'trusted.overlay.origin': ''}, {'trusted.overlay.opaque': 'y'}
+    for words, own in (([], mine['pax_headers']), (['-x', '-1'], {})):
+        image = made(data, '--aufs', '--verify', *words)
+        is_(xattrs(image, '.'), origin, str(words))
+        is_(xattrs(image, 'o'), {**origin, **opaque}, str(words))
+        is_(xattrs(image, 'd'), {k[13:]: v for k, v in own.items()} or origin, str(words))
+    is_(xattrs(made(data), 'o'), {})
+
+
+@test('C20: Linux stacks layers: no whiteout is seen, also where only one layer has the folder')
+def _():
+    tools.need_root()
+    layers = [made(archive(*entries), '--aufs', '-Enoinline_data') for entries in (
+        (('f', 'a/gone'), ('f', 'a/kept'), ('f', 'o/low')),
+        (('f', 'a/.wh.gone'), ('f', 'b/.wh.never'), ('f', 'b/real'), ('f', 'o/.wh..wh..opq')))]
+    with tools.Mount('-t', 'erofs', '-o', 'loop,ro', layers[0]) as low, \
+            tools.Mount('-t', 'erofs', '-o', 'loop,ro', layers[1]) as high, \
+            tools.Mount('-t', 'overlay', '-o', 'ro,lowerdir=%s:%s' % (high, low), 'overlay') as top:
+        is_({name: sorted(os.listdir(os.path.join(top, name))) for name in os.listdir(top)},
+            {'a': ['kept'], 'b': ['real'], 'o': []})
 
 
 @test('--ovlfs-strip: no devices 0:0, no attributes of overlayfs; 0: as they are')
@@ -469,7 +496,7 @@ def _():
     image = fresh('img')
     expect(make(*FIXED, '--aufs', image, top), 0, silent=True)
     is_(sorted(members(sound(image))), ['.', 'd', 'd/too', 'd/x', 'gone'])
-    is_(xattrs(image, 'd'), {'trusted.overlay.opaque': 'y'})
+    is_(xattrs(image, 'd'), {'trusted.overlay.opaque': 'y', 'trusted.overlay.origin': ''})
     expect(make(*FIXED, '--aufs', '--ovlfs-strip=1', image, top), 0, silent=True)
     is_(sorted(members(sound(image))), ['.', 'd', 'd/x'])
     is_(xattrs(image, 'd'), {})
