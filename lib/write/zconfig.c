@@ -45,6 +45,16 @@ static bool level_is_valid(const struct enc_method *m, uint64_t level)
 	return level >= (uint64_t)m->min_level && level <= (uint64_t)m->max_level;
 }
 
+static int refuse_level(struct writer *w, const struct enc_method *m, const char *word, size_t len)
+{
+	char what[80], more[40] = "";
+
+	if (m->more_levels)
+		snprintf(more, sizeof(more), " or %d to %d", m->more_levels, m->max_more);
+	snprintf(what, sizeof(what), "no level of %s (%d to %d%s)", m->name, m->min_level, m->max_level, more);
+	return refuse(w, what, word, len);
+}
+
 /* One word behind the name: a level, level=N or dictsize=N. */
 static int take_setting(struct writer *w, struct zmethod *m, const char *word, size_t len)
 {
@@ -63,7 +73,7 @@ static int take_setting(struct writer *w, struct zmethod *m, const char *word, s
 		len -= sizeof(level) - 1;
 	}
 	if (!read_number(word, len, &v) || !level_is_valid(m->enc, v))
-		return refuse(w, "no level of this algorithm", word, len);
+		return refuse_level(w, m->enc, word, len);
 	m->config.level = (int)v;
 	return 0;
 }
@@ -81,7 +91,7 @@ static int take_method(struct writer *w, const char *text, size_t len)
 		return refuse(w, "too many algorithms", text, len);
 	m->enc = erofs_enc_find(text, name);
 	if (!m->enc)
-		return refuse(w, "no algorithm of this build", text, name);
+		return refuse(w, "no compressor of this build", text, name);
 	m->config.level = m->enc->default_level;
 	for (at = comma; at; at = comma) {
 		at++;
