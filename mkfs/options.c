@@ -289,7 +289,7 @@ static int take_pcluster(const struct cli_parse *p, struct erofs_write_options *
 	uint64_t v;
 
 	if (!erofs_cli_size(p->arg, &v) || !v || v > 1 << 20)
-		return erofs_cli_bad_value(p, "a size up to 1M");
+		return erofs_cli_bad_value(p, "a number of bytes up to 1M");
 	w->pcluster_size = (uint32_t)v;
 	return 1;
 }

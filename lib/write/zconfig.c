@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "write/write_priv.h"
 
@@ -238,6 +239,22 @@ static int read_hints(struct writer *w)
 
 /* ---- all of it ---- */
 
+/* What counts with an algorithm alone: a mistake in it is told in any case. */
+static int check_unused(struct writer *w)
+{
+	const struct erofs_write_options *o = w->o;
+	uint32_t size;
+	int err = 0;
+
+	if (o->pcluster_size)
+		err = check_pcluster(w, o->pcluster_size, &size);
+	if (!err && o->packed_pcluster_size)
+		err = check_pcluster(w, o->packed_pcluster_size, &size);
+	if (!err && o->compress_hints && access(o->compress_hints, R_OK))
+		err = erofs_diag_fail(w->diag, -errno, AT_NOWHERE, "cannot open %s", o->compress_hints);
+	return err;
+}
+
 const char *erofs_compressors(void)
 {
 	return erofs_enc_list();
@@ -251,7 +268,7 @@ int erofs_zconfig_init(struct writer *w)
 	int err;
 
 	if (!o->compressors)
-		return 0;
+		return check_unused(w);
 	err = take_methods(w, o->compressors);
 	if (!err)
 		err = check_pcluster(w, o->pcluster_size ? o->pcluster_size : w->blksz, &z->usual.pcluster);

@@ -243,6 +243,24 @@ def _():
         is_(bytes_of(old), b'old')
 
 
+@test('R5: sizes with small letters; mistakes in what counts with -z alone are told without it too')
+def _():
+    top = source()
+    for one, other in ((['-b', '4k'], ['-b4096']), (['-C8k'], ['-C', '8192']), (['--chunksize=16k'], ['--chunksize=16KiB'])):
+        is_(bytes_of(made(top, *one)) == bytes_of(made(top, *other)), True, str(one))
+    image = fresh('img')
+    for word in ('-C100', '--compress-hints=/nowhere/hints'):
+        expect(make(word, image, top), 1, 'multiple of the block|/nowhere/hints: No such file')
+        check(not os.path.exists(image))
+
+
+@test('a source that is neither a folder nor an image is named')
+def _():
+    for data in (b'x' * 5000, b'', b'x' * 257 + b'ustar\x0000' + b'x' * 5000):
+        path = save(data, 'sourcefile')
+        expect(make(fresh('img'), path), 1, re.escape(path) + ': no folder')
+
+
 @test('C28: SOURCE_DATE_EPOCH overrides all time options, with a warning; empty: unset; nonsense: error')
 def _():
     top = source()
