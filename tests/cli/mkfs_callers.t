@@ -263,16 +263,17 @@ def repart(folder, top, definition, *words, **env):
     disk = fresh('disk')
     status, text = shell('systemd-repart --no-pager --definitions=%s --empty=create --size=auto --dry-run=no'
                          ' --seed=%s %s %s' % (definitions, UUID, ' '.join(words), disk), folder, **env)
-    return status, text, disk
+    for why in ("unrecognized option '--offline", "Don't know how to create", 'libcryptsetup', 'libfdisk'):
+        if status and why in text:
+            raise Skip('this systemd-repart cannot: ' + text.strip().splitlines()[-1])
+    is_(status, 0, text)
+    return disk
 
 
 def has_repart():
     if not shutil.which('systemd-repart'):
         raise Skip('no systemd-repart')
     tools.need_root()
-    line = subprocess.run(['systemd-repart', '--version'], capture_output=True, check=False).stdout.decode().split()
-    if len(line) < 2 or not line[1][:3].isdigit() or int(line[1][:3]) < 255:
-        raise Skip('systemd-repart before 255 makes no EROFS offline: ' + ' '.join(line[:2]))
 
 
 @test('C21, README: systemd-repart itself: plain, minimized and compressed, with options from its environment')
@@ -282,10 +283,7 @@ def _():
     plain = 'Type=root\nFormat=erofs\nCopyFiles=DIR:/\n'
     for definition in ([plain + 'SizeMinBytes=16M\n'], [plain + 'Minimize=best\n'],
                        [plain + 'Minimize=best\nCompression=lz4hc\nCompressionLevel=9\n'] * ('lz4hc' in version())):
-        status, text, disk = repart(folder, top, definition, '--offline=yes', SYSTEMD_REPART_MKFS_OPTIONS_EROFS='--verify')
-        if status and 'dlopen' in text:
-            raise Skip('systemd-repart wants more libraries')
-        is_(status, 0, text)
+        disk = repart(folder, top, definition, '--offline=yes', SYSTEMD_REPART_MKFS_OPTIONS_EROFS='--verify')
         # it adds attributes of its own to the root
         holds(disk, top, '--offset=auto', what=WHAT.replace(',xattr', ''))
         check(calls(folder)[-1].endswith('--verify'))
@@ -295,12 +293,9 @@ def _():
 def _():
     has_repart()
     top, folder = source(), path()
-    status, text, disk = repart(
+    disk = repart(
         folder, top, ['Type=root\nFormat=erofs\nCopyFiles=DIR:/\nMinimize=best\nVerity=data\nVerityMatchKey=r\n',
                       'Type=root-verity\nVerity=hash\nVerityMatchKey=r\nMinimize=best\n'], '--offline=yes')
-    if status and 'libcryptsetup' in text:
-        raise Skip('systemd-repart has no libcryptsetup')
-    is_(status, 0, text)
     holds(disk, top, '--offset=auto', what=WHAT.replace(',xattr', ''))
 
 
