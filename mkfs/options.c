@@ -49,7 +49,7 @@ static const struct cli_option table[] = {
 	{ OPT_ALL_TIME, "all-time", 0, "", "-T is the time of all files too (default)" },
 	{ OPT_MKFS_TIME, "mkfs-time", 0, "", "-T is the build time alone" },
 	{ OPT_IGNORE_MTIME, "ignore-mtime", 0, "", "all files get the build time" },
-	{ OPT_PRESERVE_MTIME, "preserve-mtime", 0, "", "files keep their times" },
+	{ OPT_PRESERVE_MTIME, "preserve-mtime", 0, "", "files keep their times, but for -T" },
 	{ OPT_ALL_ROOT, "all-root", 0, "", "root owns all files" },
 	{ OPT_UID, "force-uid", 0, "#", "owner of all files" },
 	{ OPT_GID, "force-gid", 0, "#", "group of all files" },
@@ -196,7 +196,6 @@ static int take_block(const struct cli_parse *p, struct erofs_write_options *w)
 
 struct times {
 	int all;		/* 1 --all-time, 0 --mkfs-time, -1 neither */
-	bool preserve;
 };
 
 static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
@@ -290,7 +289,7 @@ static int take_pcluster(const struct cli_parse *p, struct erofs_write_options *
 	uint64_t v;
 
 	if (!erofs_cli_size(p->arg, &v) || !v || v > 1 << 20)
-		return erofs_cli_bad_value(p, "a size up to 1M");
+		return erofs_cli_bad_value(p, "a number of bytes up to 1M");
 	w->pcluster_size = (uint32_t)v;
 	return 1;
 }
@@ -318,7 +317,7 @@ static int take_chunk(const struct cli_parse *p, struct erofs_write_options *w)
 static int take_compression(const struct cli_parse *p, struct erofs_write_options *w)
 {
 	switch (p->opt->id) {
-	case OPT_COMPRESS: w->compressors = p->arg; return 1;
+	case OPT_COMPRESS: w->compressors = *p->arg ? p->arg : NULL; return 1;
 	case OPT_PCLUSTER: return take_pcluster(p, w);
 	case OPT_HINTS: w->compress_hints = p->arg; return 1;
 	case OPT_MAX_EXTENT: return take_max_extent(p, w);
@@ -376,8 +375,8 @@ static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times
 	case OPT_TOLERANCE: return take_tolerance(p, &o->write);
 	case OPT_ALL_TIME: t->all = 1; return 1;
 	case OPT_MKFS_TIME: t->all = 0; return 1;
-	case OPT_IGNORE_MTIME: o->write.all_time = 1; t->preserve = false; return 1;
-	case OPT_PRESERVE_MTIME: o->write.all_time = 0; t->preserve = true; return 1;
+	case OPT_IGNORE_MTIME: o->write.all_time = 1; return 1;
+	case OPT_PRESERVE_MTIME: o->write.all_time = 0; return 1;
 	default:
 		erofs_cli_usage(p->cli, 1, "%s is not implemented", erofs_cli_option_name(p->opt, name));
 		return -EINVAL;
@@ -391,7 +390,7 @@ static int settle_times(struct cli *cli, struct mkfs_options *o, const struct ti
 	struct erofs_write_options *w = &o->write;
 	uint64_t v;
 
-	if (w->has_time && t->all && !t->preserve)
+	if (w->has_time && t->all)
 		w->all_time = 1;
 	if (!epoch || !*epoch)
 		return 0;

@@ -314,7 +314,7 @@ bool erofs_cli_number(const char *text, uint64_t *ret)
 
 bool erofs_cli_size(const char *text, uint64_t *ret)
 {
-	static const char units[] = "KMGT";
+	static const char units[] = "KMGTkmgt";
 	const char *end, *unit;
 	uint64_t v;
 
@@ -322,7 +322,7 @@ bool erofs_cli_size(const char *text, uint64_t *ret)
 		return false;
 	if (*end) {
 		unit = strchr(units, *end);
-		if (!unit || !mul_ok(v, UINT64_C(1) << 10 * (unit - units + 1), &v))
+		if (!unit || !mul_ok(v, UINT64_C(1) << 10 * ((unit - units) % 4 + 1), &v))
 			return false;
 		end++;
 		if (!strcmp(end, "iB"))

@@ -343,6 +343,16 @@ static void make_tag(const struct erofs_super_info *info, char tag[33])
 		snprintf(tag + 2 * i, 3, "%02x", info->uuid[i]);
 }
 
+/* The image layer says what is wrong, and not of which file. */
+static int open_source(const struct writer *w, const char *path, struct erofs_image **ret)
+{
+	int err = erofs_open(path, NULL, w->diag, ret);
+
+	if (!err)
+		return 0;
+	return erofs_diag_fail(w->diag, err, AT_NOWHERE, "%s: no folder, and not to be read as an image", path);
+}
+
 static int open_layer(struct input *in, const char *path, struct erofs_super_info *info)
 {
 	struct writer *w = in->w;
@@ -350,7 +360,7 @@ static int open_layer(struct input *in, const char *path, struct erofs_super_inf
 	int err;
 
 	in->name = path;
-	err = erofs_open(path, NULL, w->diag, &in->img);
+	err = open_source(w, path, &in->img);
 	if (err)
 		return err;
 	erofs_image_super(in->img, info);
@@ -388,7 +398,7 @@ int erofs_images_block_size(const struct writer *w, uint32_t *ret)
 	/* then the images have to fit it */
 	if (w->o->block_size)
 		return 0;
-	err = erofs_open(w->o->sources[0], NULL, w->diag, &img);
+	err = open_source(w, w->o->sources[0], &img);
 	if (err)
 		return err;
 	erofs_image_super(img, &info);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "write/write_priv.h"
 
@@ -45,6 +46,16 @@ static bool level_is_valid(const struct enc_method *m, uint64_t level)
 	return level >= (uint64_t)m->min_level && level <= (uint64_t)m->max_level;
 }
 
+static int refuse_level(struct writer *w, const struct enc_method *m, const char *word, size_t len)
+{
+	char what[80], more[40] = "";
+
+	if (m->more_levels)
+		snprintf(more, sizeof(more), " or %d to %d", m->more_levels, m->max_more);
+	snprintf(what, sizeof(what), "no level of %s (%d to %d%s)", m->name, m->min_level, m->max_level, more);
+	return refuse(w, what, word, len);
+}
+
 /* One word behind the name: a level, level=N or dictsize=N. */
 static int take_setting(struct writer *w, struct zmethod *m, const char *word, size_t len)
 {
@@ -63,7 +74,7 @@ static int take_setting(struct writer *w, struct zmethod *m, const char *word, s
 		len -= sizeof(level) - 1;
 	}
 	if (!read_number(word, len, &v) || !level_is_valid(m->enc, v))
-		return refuse(w, "no level of this algorithm", word, len);
+		return refuse_level(w, m->enc, word, len);
 	m->config.level = (int)v;
 	return 0;
 }
@@ -81,7 +92,7 @@ static int take_method(struct writer *w, const char *text, size_t len)
 		return refuse(w, "too many algorithms", text, len);
 	m->enc = erofs_enc_find(text, name);
 	if (!m->enc)
-		return refuse(w, "no algorithm of this build", text, name);
+		return refuse(w, "no compressor of this build", text, name);
 	m->config.level = m->enc->default_level;
 	for (at = comma; at; at = comma) {
 		at++;
@@ -228,6 +239,22 @@ static int read_hints(struct writer *w)
 
 /* ---- all of it ---- */
 
+/* What counts with an algorithm alone: a mistake in it is told in any case. */
+static int check_unused(struct writer *w)
+{
+	const struct erofs_write_options *o = w->o;
+	uint32_t size;
+	int err = 0;
+
+	if (o->pcluster_size)
+		err = check_pcluster(w, o->pcluster_size, &size);
+	if (!err && o->packed_pcluster_size)
+		err = check_pcluster(w, o->packed_pcluster_size, &size);
+	if (!err && o->compress_hints && access(o->compress_hints, R_OK))
+		err = erofs_diag_fail(w->diag, -errno, AT_NOWHERE, "cannot open %s", o->compress_hints);
+	return err;
+}
+
 const char *erofs_compressors(void)
 {
 	return erofs_enc_list();
@@ -241,7 +268,7 @@ int erofs_zconfig_init(struct writer *w)
 	int err;
 
 	if (!o->compressors)
-		return 0;
+		return check_unused(w);
 	err = take_methods(w, o->compressors);
 	if (!err)
 		err = check_pcluster(w, o->pcluster_size ? o->pcluster_size : w->blksz, &z->usual.pcluster);

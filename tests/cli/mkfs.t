@@ -18,7 +18,7 @@ import forest  # noqa: E402
 import tools  # noqa: E402
 import tree  # noqa: E402
 from tap import Skip, check, is_, main, test  # noqa: E402
-from tools import ROOT, dump, expect, fresh, fsck, make  # noqa: E402
+from tools import ROOT, dump, expect, fresh, fsck, make, save  # noqa: E402
 
 tools.need(tools.MKFS, 'mkfs.erofs')
 tools.need(tools.FSCK, 'fsck.erofs')
@@ -217,7 +217,9 @@ def _():
         os.utime(os.path.join(top, name), ns=(0, value))
     fixed = {'.': 5 * 10 ** 9, 'one': 5 * 10 ** 9}
     for words, wanted in ((['-T5'], fixed), (['-T5', '--all-time'], fixed), (['-T5', '--mkfs-time'], mine),
-                          (['-T5', '--preserve-mtime'], mine), (['-T5', '--mkfs-time', '--ignore-mtime'], fixed)):
+                          (['-T5', '--preserve-mtime'], fixed), (['-T5', '--mkfs-time', '--preserve-mtime'], mine),
+                          (['-T5', '--mkfs-time', '--ignore-mtime', '--preserve-mtime'], mine),
+                          (['-T5', '--mkfs-time', '--ignore-mtime'], fixed)):
         image = fresh('img')
         expect(make('--quiet', *words, image, top), 0, silent=True)
         is_(times(image), (wanted, 5), str(words))
@@ -227,6 +229,36 @@ def _():
     found, built = times(image)
     is_(found, mine)
     check(before <= built <= time.time(), built)
+
+
+@test('-z: an empty word compresses nothing; a name or a level that there is not is said, with what there is')
+def _():
+    is_(bytes_of(made(source(), '-z', '')) == bytes_of(made(source())), True)
+    is_(bytes_of(made(source(), '-zlz4', '-z', '')) == bytes_of(made(source())), True)
+    old = save(b'old')
+    for words, text in ((['-z', 'nosuch'], "no compressor of this build: 'nosuch'"),
+                        (['-zlz4hc,13'], "(no level of lz4hc .0 to 12.: '13'|no compressor)"),
+                        (['-zlzma,10'], "(no level of lzma .0 to 9 or 100 to 109.: '10'|no compressor)")):
+        expect(make(*words, old, source()), 1, text)
+        is_(bytes_of(old), b'old')
+
+
+@test('R5: sizes with small letters; mistakes in what counts with -z alone are told without it too')
+def _():
+    top = source()
+    for one, other in ((['-b', '4k'], ['-b4096']), (['-C8k'], ['-C', '8192']), (['--chunksize=16k'], ['--chunksize=16KiB'])):
+        is_(bytes_of(made(top, *one)) == bytes_of(made(top, *other)), True, str(one))
+    image = fresh('img')
+    for word in ('-C100', '--compress-hints=/nowhere/hints'):
+        expect(make(word, image, top), 1, 'multiple of the block|/nowhere/hints: No such file')
+        check(not os.path.exists(image))
+
+
+@test('a source that is neither a folder nor an image is named')
+def _():
+    for data in (b'x' * 5000, b'', b'x' * 257 + b'ustar\x0000' + b'x' * 5000):
+        path = save(data, 'sourcefile')
+        expect(make(fresh('img'), path), 1, re.escape(path) + ': no folder')
 
 
 @test('C28: SOURCE_DATE_EPOCH overrides all time options, with a warning; empty: unset; nonsense: error')
