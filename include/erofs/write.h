@@ -116,6 +116,8 @@ struct erofs_write_result {
  * unsuccessful run leaves the old file or none. Options are checked before anything is touched.
  * With verify the wanted metadata are those that the options make of the source; contents are read from it
  * again. What stays on other devices (EROFS_WRITE_TAR_INDEX, EROFS_WRITE_IMAGES) is not read.
+ * SHA-256 in the manifest is of the bytes as they went into the image. With xattrs, which ask for fs-verity
+ * too, and for EROFS_WRITE_IMAGES, all contents are read back from the image.
  * Return: 0; -EINVAL an option is wrong (reported); -ECANCELED; -EUCLEAN verify found differences, or
  * damage (reported); -ENOSPC… (reported).
  */

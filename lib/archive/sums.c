@@ -183,12 +183,18 @@ static int send_ranges(struct sums *s, const struct sums_item *item, const char 
 	return err;
 }
 
-/* Further names of an inode whose digest was delivered need not be hashed again. */
+/* Nothing is hashed that somebody knows, nor for further names of an inode whose digest was delivered. */
 static void recall(const struct sums *s, struct sums_item *item)
 {
 	const struct sums_value *v = &s->known[item->ino.nid % SUMS_KNOWN];
+	const uint8_t *sha = s->find ? s->find(s->find_arg, item->ino.nid) : NULL;
 
 	item->value.nid = item->ino.nid;
+	if (sha && !s->want_verity) {
+		memcpy(item->value.sha, sha, SHA256_SIZE);
+		item->known = item->value.has_sha = true;
+		return;
+	}
 	if (v->nid != item->ino.nid || !(v->has_sha || v->has_verity))
 		return;
 	item->known = true;
@@ -322,9 +328,9 @@ int erofs_digest_files(struct erofs_image *img, struct erofs_engine *eng,
 	return err ? err : run_all(s, ret_result);
 }
 
-int erofs_to_mtree(struct erofs_image *img, struct erofs_engine *eng,
-		   const struct erofs_mtree_options *options, struct erofs_diag *diag,
-		   struct erofs_digest_result *ret_result)
+int erofs_sums_to_mtree(struct erofs_image *img, struct erofs_engine *eng,
+			const struct erofs_mtree_options *options, sums_find_fn find, void *find_arg,
+			struct erofs_diag *diag, struct erofs_digest_result *ret_result)
 {
 	auto_free struct sums *s = calloc(1, sizeof(*s));
 
@@ -339,5 +345,14 @@ int erofs_to_mtree(struct erofs_image *img, struct erofs_engine *eng,
 	s->xattrs = s->want_verity = options->xattrs;
 	s->kind = s->params.kind = SHA_256;
 	s->params.block_bits = 12;
+	s->find = find;
+	s->find_arg = find_arg;
 	return run_all(s, ret_result);
+}
+
+int erofs_to_mtree(struct erofs_image *img, struct erofs_engine *eng,
+		   const struct erofs_mtree_options *options, struct erofs_diag *diag,
+		   struct erofs_digest_result *ret_result)
+{
+	return erofs_sums_to_mtree(img, eng, options, NULL, NULL, diag, ret_result);
 }

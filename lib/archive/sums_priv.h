@@ -25,6 +25,9 @@ struct sums_value {
 	uint8_t sha[SHA_MAX_SIZE], verity[SHA_MAX_SIZE];
 };
 
+/* SHA-256 of the contents at @nid, from whoever knows it; NULL: it is to be computed. Owner. */
+typedef const uint8_t *(*sums_find_fn)(void *arg, uint64_t nid);
+
 /* One entry of a pack. */
 struct sums_item {
 	struct erofs_inode ino;
@@ -63,8 +66,14 @@ struct sums {
 	bool broken;			/* it lacks something */
 	bool links_full;		/* names of hard links are no longer counted */
 	struct sums_value *known;	/* by nid modulo SUMS_KNOWN */
+	sums_find_fn find;		/* NULL: there are no others */
+	void *find_arg;
 };
 
+/* erofs_to_mtree() with digests that somebody has already; not used where fs-verity is wanted too. */
+int erofs_sums_to_mtree(struct erofs_image *img, struct erofs_engine *eng,
+			const struct erofs_mtree_options *options, sums_find_fn find, void *find_arg,
+			struct erofs_diag *diag, struct erofs_digest_result *ret_result);
 /* archive_ops.fill */
 void erofs_sums_fill(struct archive *a, struct lane *lane, struct pack *pack);
 /* 0, -ENOMEM */

@@ -41,7 +41,7 @@ static int check_unchanged(const struct writer *w, const struct node *node, cons
 	return 0;
 }
 
-static int read_item(struct writer *w, const struct item *it, uint8_t *dst)
+static int read_item(struct writer *w, struct zlane *z, struct item *it, uint8_t *dst)
 {
 	auto_call(close_contents) struct contents c = { .fd = -1 };
 	int err = w->feed.ops->open(&w->feed, it->node, &c);
@@ -55,7 +55,8 @@ static int read_item(struct writer *w, const struct item *it, uint8_t *dst)
 	/* a shorter file changed under our hands, and the image would lie */
 	if ((size_t)got != it->len)
 		return fail_file(w, it->node, -EIO, "became shorter while it was read");
-	return it->last ? check_unchanged(w, it->node, &c) : 0;
+	err = erofs_digest_whole(w, z, it, dst);
+	return err || !it->last ? err : check_unchanged(w, it->node, &c);
 }
 
 static int keep_raw(struct item *it, const uint8_t *data, size_t len)
@@ -119,6 +120,13 @@ static bool pays(const struct writer *w, const struct item *it)
 	return out->blocks.len + out->beside.len + erofs_zmap_bound(w, it->len) < raw_cost(w, it->node);
 }
 
+/* The next item gets another buffer: cheaper than a copy. */
+static void give_input(struct zlane *z, struct item *it)
+{
+	it->whole = steal(z->input);
+	z->input_room = 0;
+}
+
 static int compress_item(struct writer *w, struct zlane *z, struct item *it, uint32_t serial)
 {
 	struct zjob job = { .p = &it->params, .blksz = w->blksz, .src = z->input, .len = it->len, .last = it->last,
@@ -133,20 +141,24 @@ static int compress_item(struct writer *w, struct zlane *z, struct item *it, uin
 		it->how = HOW_CODED;
 		if (it->out.fragment == it->len && it->first)
 			it->how = HOW_FRAGMENT;
-		return it->out.fragment ? keep_fragment(it, z->input + it->len - it->out.fragment) : 0;
+		if (it->out.fragment)
+			err = keep_fragment(it, z->input + it->len - it->out.fragment);
+		if (erofs_digest_is_chained(w, it))
+			give_input(z, it);
+		return err;
 	}
 	erofs_zout_free(&it->out);
 	err = keep_raw(it, z->input, it->len);
 	return err ? err : cut_raw(w, it);
 }
 
-static int read_raw(struct writer *w, struct item *it, enum how how)
+static int read_raw(struct writer *w, struct zlane *z, struct item *it, enum how how)
 {
 	int err;
 
 	it->how = how;
 	it->raw = malloc(it->len);
-	err = it->raw ? read_item(w, it, it->raw) : -ENOMEM;
+	err = it->raw ? read_item(w, z, it, it->raw) : -ENOMEM;
 	if (!err && how == HOW_FRAGMENT)
 		it->hash = erofs_fragment_hash(it->raw, it->len);
 	return err || how != HOW_RAW ? err : cut_raw(w, it);
@@ -172,12 +184,12 @@ static int fill_item(struct writer *w, struct zlane *z, struct item *it, uint32_
 	if (!it->len)
 		return 0;
 	if (!it->compress || (w->fragments && it->node->size <= RAW_BYTES))
-		return read_raw(w, it, HOW_RAW);
+		return read_raw(w, z, it, HOW_RAW);
 	if (w->o->all_fragments && w->fragments)
-		return read_raw(w, it, HOW_FRAGMENT);
+		return read_raw(w, z, it, HOW_FRAGMENT);
 	err = make_room(z, it->len);
 	if (!err)
-		err = read_item(w, it, z->input);
+		err = read_item(w, z, it, z->input);
 	return err ? err : compress_item(w, z, it, serial);
 }
 

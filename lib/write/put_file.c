@@ -153,7 +153,7 @@ static int put_fragment(struct writer *w, struct item *it)
 	return erofs_inode_put(w, it->node, &body);
 }
 
-static int deliver_item(struct writer *w, struct item *it, uint32_t serial)
+static int put_item(struct writer *w, struct item *it, uint32_t serial)
 {
 	if (it->first)
 		w->file = (struct filestate){ .out = { .ext = w->file.out.ext, .room = w->file.out.room } };
@@ -164,6 +164,15 @@ static int deliver_item(struct writer *w, struct item *it, uint32_t serial)
 	case HOW_CHUNKS: return erofs_chunks_put(w, it->node, it->off, it->raw, it->len, it->prints);
 	default: return put_special(w, it->node);
 	}
+}
+
+static int deliver_item(struct writer *w, struct item *it, uint32_t serial)
+{
+	int err = erofs_digest_chain(w, it);
+
+	if (!err)
+		err = put_item(w, it, serial);
+	return err ? err : erofs_digest_keep(w, it);
 }
 
 static int deliver_batch(void *arg, struct parcel *parcel)
@@ -185,6 +194,7 @@ static void release_batch(void *arg, struct parcel *parcel)
 	(void)arg;
 	for (i = 0; i < b->count; i++) {
 		free(b->items[i].raw);
+		free(b->items[i].whole);
 		free(b->items[i].prints);
 		erofs_zout_free(&b->items[i].out);
 	}

@@ -163,6 +163,8 @@ static int put_all(struct writer *w)
 	if (!err)
 		err = erofs_chunks_begin(w);
 	if (!err)
+		err = erofs_digests_begin(w);
+	if (!err)
 		err = erofs_files_begin(w);
 	if (!err)
 		err = erofs_prefixes_put(w);
@@ -246,6 +248,7 @@ static int run(struct writer *w)
 static void clean_up(struct writer *w)
 {
 	erofs_files_fini(w);
+	erofs_digests_fini(w);
 	erofs_zconfig_fini(&w->z);
 	erofs_chunks_fini(w);
 	erofs_output_drop(&w->out);

@@ -287,6 +287,13 @@ int erofs_read_back_open(struct writer *w, struct erofs_image **ret);
 /* manifest.c: 0, negative errno (reported) */
 int erofs_manifest_put(struct writer *w);
 
+/* digests.c: what of it passes through the workers; more in file_priv.h */
+struct digests;
+int erofs_digests_begin(struct writer *w);	/* 0, -ENOMEM */
+void erofs_digests_fini(struct writer *w);
+/* SHA-256 of the contents of the inode there; NULL: not known */
+const uint8_t *erofs_digest_find(const struct writer *w, uint64_t nid);
+
 /* plan.c */
 int erofs_plan(struct writer *w);
 
@@ -341,6 +348,7 @@ struct writer {
 	struct table known_fragments;
 	struct twins *twins;			/* of files; NULL: not wanted */
 	uint32_t serial;			/* of the next batch */
+	struct digests *digests;		/* of contents; NULL: not wanted */
 	uint64_t deduplicated;			/* bytes */
 	bool has_compressed, has_beside, has_twins, has_chunks; /* features in use */
 	struct erofs_compare_result verified;

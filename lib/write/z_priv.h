@@ -96,6 +96,7 @@ struct zlane {
 	uint8_t *coded;			/* two times max_pcluster bytes */
 	uint8_t *input;			/* one segment, or a batch's files one by one */
 	size_t input_room;
+	struct sha *sha;		/* NULL: not asked for yet */
 	/* for twins */
 	struct codec_ctx *decoder;
 	uint8_t *stored, *decoded;	/* one pcluster */

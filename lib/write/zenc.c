@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sha.h"
 #include "write/write_priv.h"
 
 int erofs_zlane_new(const struct zconfig *config, struct zlane **ret)
@@ -39,6 +40,7 @@ void erofs_zlane_free(struct zlane *z)
 			z->config->methods[i].enc->free(z->state[i]);
 	free(z->coded);
 	free(z->input);
+	erofs_sha_free(z->sha);
 	erofs_codec_ctx_free(z->decoder);
 	free(z->stored);
 	free(z->decoded);

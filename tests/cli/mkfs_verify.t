@@ -14,6 +14,7 @@ import re
 import struct
 import subprocess
 import sys
+import tarfile
 import time
 
 sys.dont_write_bytecode = True
@@ -60,11 +61,13 @@ def wait_for(process, picture, temporary):
     return None
 
 
-def held(act, *words, picture=None, **more):
-    """Run mkfs.erofs --verify, and act(image) while it waits between the image and the comparison."""
+def held(act, *words, picture=None, verify=True, **more):
+    """Run mkfs.erofs --verify, and act(image) while it waits between the image and the comparison. What it then
+    writes as the manifest goes to more['manifest'], a bytearray."""
     if not os.path.exists('/proc/self/stat'):
         raise Skip('no /proc')
     pipe, temporary = fresh('pipe'), picture is None
+    manifest = more.pop('manifest', bytearray())
     picture = picture or tools.save(OLD)
     os.mkfifo(pipe)
 
@@ -79,11 +82,12 @@ def held(act, *words, picture=None, **more):
         name = wait_for(process, os.path.realpath(picture), temporary)
         if name:
             act(name)
-            while os.read(reader, 65536):
-                pass
+            while data := os.read(reader, 65536):
+                manifest.extend(data)
+            del manifest[:manifest.index(b'#mtree')]
         os.close(reader)
-    return make('--quiet', '--verify', '--workers=1', '--manifest=' + pipe, *words[:-1], picture, words[-1],
-                during=during, **more), picture
+    return make('--quiet', *['--verify'] * verify, '--workers=1', '--manifest=' + pipe, *words[:-1], picture,
+                words[-1], during=during, **more), picture
 
 
 def nothing(_):
@@ -214,6 +218,111 @@ def _():
     expect(make('--quiet', '-T1', one, top), 0)
     expect(make('--quiet', '--manifest=' + manifest, two, one, one), 0, silent=True)
     is_(contents(manifest), expect(dump('--to-mtree', '--device=' + one, '--device=' + one, two), 0).out)
+
+
+def damage(image, at):
+    with open(image, 'r+b') as file:
+        file.seek(at)
+        data = bytes(b ^ 0x55 for b in file.read(512))
+        file.seek(at)
+        file.write(data)
+
+
+@test('--manifest: its digests are of what was put in, in the same pass, and not of what is read back')
+def _():
+    top = build()
+    for words in (['-T1', '-Enoinline_data'], ['-T1', '-zlz4'], ['-T1', '--chunksize=4096']):
+        picture, found = fresh('img'), bytearray()
+        good = expect(make('--quiet', '--manifest=-', *words, picture, top), 0).out
+        place = contents(picture).index(BIG[32768 + 1024:32768 + 1536])
+        result, picture = held(lambda image: damage(image, place), *words, top, verify=False, manifest=found)
+        expect(result, 0, silent=True)
+        is_(bytes(found), good, str(words))
+        expect(fsck('--verify=mtree:' + tools.save(good), picture), 4, '/big: ')
+        # and what comes of the source afterwards is not in it either
+        other, found = build(), bytearray()
+        result, picture = held(lambda _: write(os.path.join(other, 'big'), b'!'), *words, other, verify=False,
+                               manifest=found)
+        expect(result, 0, silent=True)
+        is_(bytes(found), good, str(words))
+
+
+MIB = 1 << 20
+LARGE = (BIG * 5)[:9 * MIB + 4321]
+LAYOUTS = [
+    [], ['-b512', '-Enoinline_data'], ['-zlz4'], ['-zlz4', '-C1048576'], ['-zlz4', '-Eztailpacking,fragments'],
+    ['-zlz4', '-Efragments,dedupe', '-C32768'], ['-zlz4', '-Eall-fragments'], ['-zlz4', '-Ededupe'],
+    ['-zlz4', '-E48bit'], ['-zlz4', '-Elegacy-compress'], ['--chunksize=4096'], ['--chunksize=8388608'],
+    ['--hard-dereference'], ['--xattr-inode-digest=user.sum'],
+]
+
+
+def build_large():
+    """Files of several segments: of 4 MiB, up to 8 MiB, or all of a chunk."""
+    top = fresh('tree', make=True)
+    for name, data in (('large', LARGE), ('twin', LARGE), ('tail', b'tail' + LARGE), ('even', LARGE[:8 * MIB]),
+                       ('one', LARGE[:4 * MIB]), ('more', LARGE[:4 * MIB + 1]), ('less', LARGE[:4 * MIB - 1]),
+                       ('small', b'text\n' * 99), ('same', b'text\n' * 99), ('tiny', b't'), ('none', b'')):
+        write(os.path.join(top, name), data)
+    for name, size, place in (('hole', 17 * MIB, 0), ('first', 13 * MIB, 0), ('mid', 21 * MIB, 12 * MIB + 77)):
+        with open(os.path.join(top, name), 'wb') as file:
+            file.truncate(size)
+            file.seek(place)
+            file.write(b'' if name == 'hole' else LARGE[:70000])
+    os.link(os.path.join(top, 'large'), os.path.join(top, 'a link'))
+    os.link(os.path.join(top, 'small'), os.path.join(top, 'z link'))
+    return top
+
+
+def digests(manifest):
+    """Words of the lines that have a digest."""
+    lines = (line.split() for line in manifest.splitlines())
+    return {words[0].replace(b'\\040', b' ').decode()[2:]: words[-1].partition(b'=')[2].decode() for words in lines
+            if b'sha256digest=' in words[-1]}
+
+
+def sums(top):
+    return {name: hashlib.sha256(contents(os.path.join(top, name))).hexdigest() for name in os.listdir(top)}
+
+
+@test('--manifest: large files, in segments, holes, fragments, shared data and links: the digests of the source')
+def _():
+    top = build_large()
+    wanted = sums(top)
+    for words in LAYOUTS:
+        for workers in ('1', '3'):
+            picture, manifest = fresh('img'), fresh('mtree')
+            expect(make('--quiet', '-T1', '--workers=' + workers, '--manifest=' + manifest, *words, picture, top), 0,
+                   silent=True)
+            is_(digests(contents(manifest)), wanted, str(words))
+            is_(contents(manifest), expect(dump('--to-mtree', picture), 0).out, str(words))
+
+
+@test('--manifest: of archives, of headers without contents, and of images laid over each other')
+def _():
+    top, archive, one, two, three = build_large(), fresh('tar'), fresh('img'), fresh('img'), fresh('img')
+    plain = fresh('img')
+    expect(make('--quiet', '-T1', plain, top), 0)
+    expect(dump('--to-tar=' + archive, plain), 0)
+    result = make('--quiet', '--tar=f', fresh('img'), archive)
+    if 'libarchive, which is not there' in result.text:
+        raise Skip('built without libarchive')
+    expect(result, 0, silent=True)
+    for words in ([], ['-zlz4', '-Efragments'], ['--chunksize=4096'], ['--sort=none']):
+        manifest = expect(make('--quiet', '-T1', '--tar=f', '--manifest=-', *words, one, archive), 0).out
+        is_(digests(manifest), sums(top), str(words))
+        is_(manifest, expect(dump('--to-mtree', one), 0).out, str(words))
+    write(os.path.join(top, 'small'), LARGE[:123456])
+    expect(make('--quiet', '-T1', two, top), 0)
+    for below in (plain, one):
+        manifest = expect(make('--quiet', '--manifest=-', three, below, two), 0).out
+        is_(digests(manifest)['small'], hashlib.sha256(LARGE[:123456]).hexdigest())
+        is_(manifest, expect(dump('--to-mtree', '--device=' + below, '--device=' + two, three), 0).out)
+    info = tarfile.TarInfo('hole')
+    info.size = 9 * MIB + 5
+    heads = tools.save(info.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+    manifest = expect(make('--quiet', '--tar=headerball', '--manifest=-', one, heads), 0).out
+    is_(digests(manifest), {'hole': hashlib.sha256(bytes(info.size)).hexdigest()})
 
 
 @test('--manifest: a run that fails leaves the old one; one that cannot write it leaves the old image')
