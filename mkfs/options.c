@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "mkfs.h"
 
@@ -194,11 +193,6 @@ static int take_block(const struct cli_parse *p, struct erofs_write_options *w)
 	return 1;
 }
 
-struct times {
-	int all;		/* 1 --all-time, 0 --mkfs-time, -1 neither */
-	bool preserve;
-};
-
 static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
 {
 	struct erofs_write_options *w = &o->write;
@@ -348,7 +342,7 @@ static int take_place(const struct cli_parse *p, struct mkfs_options *o)
 	}
 }
 
-static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times *t)
+static int take_option(struct cli_parse *p, struct mkfs_options *o, struct mkfs_times *t)
 {
 	char name[32];
 	int r = take_common(p, o);
@@ -384,78 +378,9 @@ static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times
 	}
 }
 
-/* SOURCE_DATE_EPOCH stands above all options (cli.md 13). */
-static int settle_times(struct cli *cli, struct mkfs_options *o, const struct times *t)
-{
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	struct erofs_write_options *w = &o->write;
-	uint64_t v;
-
-	if (w->has_time && t->all && !t->preserve)
-		w->all_time = 1;
-	if (!epoch || !*epoch)
-		return 0;
-	if (!erofs_cli_number(epoch, &v) || v > INT64_MAX)
-		return erofs_cli_usage(cli, 1, "SOURCE_DATE_EPOCH: '%s' is no number", epoch);
-	if (w->has_time && w->time != (int64_t)v)
-		erofs_cli_note(cli, 'W', "SOURCE_DATE_EPOCH overrides -T");
-	w->has_time = w->all_time = 1;
-	w->time = (int64_t)v;
-	return 0;
-}
-
-/* A folder, or images: SOURCE that is neither is told by whoever opens it. */
-static int take_sources(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
-{
-	struct erofs_write_options *w = &o->write;
-	int at = p->operand + 1, i;
-	struct stat st;
-
-	if (w->source_type != EROFS_WRITE_DIRECTORY) {
-		if (argc - at > 1)
-			return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 1]);
-		w->source = argc > at ? argv[at] : "-";
-		return 0;
-	}
-	w->source = argv[at];
-	for (i = at; i < argc; i++) {
-		bool is_image = !stat(argv[i], &st) && !S_ISDIR(st.st_mode);
-
-		if (!is_image && argc - at > 1)
-			return erofs_cli_usage(p->cli, 1, "unexpected argument: %s (several sources are images)",
-					       argv[i == at ? at + 1 : i]);
-		if (is_image && erofs_cli_append(&o->sources, argv[i]) < 0)
-			return 1;
-	}
-	w->sources = o->sources.words;
-	if (w->sources)
-		w->source_type = EROFS_WRITE_IMAGES;
-	return 0;
-}
-
-static int take_operands(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
-{
-	bool can_miss = o->write.source_type != EROFS_WRITE_DIRECTORY;
-	int at = p->operand;
-
-	if (argc - at < 2 - (can_miss && argc > at))
-		return erofs_cli_usage(p->cli, 1, "missing argument: %s", argc == at ? "FILE" : "SOURCE");
-	if (o->write.label && strlen(o->write.label) > 15)
-		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
-	if (o->manifest && !*o->manifest)
-		return erofs_cli_usage(p->cli, 1, "--manifest= needs the name of a file");
-	if (o->manifest && o->write.source_type == EROFS_WRITE_TAR_INDEX)
-		return erofs_cli_usage(p->cli, 1, "--manifest with --tar=i is not implemented");
-	/* owners would come from a table of Android's that is not here */
-	if (o->product_out && !o->write.fs_config_file)
-		return erofs_cli_usage(p->cli, 1, "--product-out without --fs-config-file is not implemented");
-	o->write.output = argv[at];
-	return take_sources(argc, argv, p, o);
-}
-
 int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_options *ret)
 {
-	struct times t = { .all = -1 };
+	struct mkfs_times t = { .all = -1 };
 	struct cli_parse p;
 	int r, err;
 
@@ -477,7 +402,7 @@ int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_optio
 	ret->write.exclude_paths = ret->paths.words;
 	ret->write.exclude_regexes = ret->regexes.words;
 	ret->write.xattr_prefixes = ret->prefixes.words;
-	return settle_times(cli, ret, &t) ? 1 : take_operands(argc, argv, &p, ret);
+	return mkfs_settle_times(cli, ret, &t) ? 1 : mkfs_take_operands(argc, argv, &p, ret);
 }
 
 void mkfs_free_options(struct mkfs_options *o)
