@@ -14,7 +14,7 @@ enum {
 	OPT_TAR, OPT_UNPACK, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG, OPT_PRODUCT,
 	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
-	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT,
+	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT, OPT_DIRS,
 	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_VERIFY,
 	OPT_MANIFEST, OPT_PRINT_DIGEST, OPT_ABSENT,
 };
@@ -67,6 +67,8 @@ static const struct cli_option table[] = {
 	{ OPT_BLOCK_LIST, "block-list-file", 0, "X", "write which blocks each file has (Android)" },
 
 	CLI_OTHER_GROUP("Layout"),
+	{ OPT_DIRS, "zD", 0, "[0|1]", "1: compress directories too (default with no value)" },
+	CLI_VALUES("0 1"),
 	{ OPT_HINTS, "compress-hints", 0, "FILE", "lines of SIZE [ALGORITHM] REGEX for some files" },
 	{ OPT_MAX_EXTENT, "max-extent-bytes", 0, "#", "most bytes of a file in one pcluster" },
 	{ OPT_CHUNK, "chunksize", 0, "#", "in chunks of this size, equal ones once: what is not compressed" },
@@ -98,7 +100,6 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "dsunit", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "fsalignblks", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "zfeature-bits", 0, "#", "not implemented" },
-	{ OPT_ABSENT, "zD", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "MZ", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "clean", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "incremental", 0, "X", "not implemented" },
@@ -241,17 +242,22 @@ static int take_unpack(const struct cli_parse *p)
 	return -EINVAL;
 }
 
+/* No value: 1. */
+static int take_switch(const struct cli_parse *p, int *ret)
+{
+	if (p->arg && strcmp(p->arg, "0") && strcmp(p->arg, "1"))
+		return erofs_cli_bad_value(p, "0 or 1");
+	*ret = !p->arg || *p->arg == '1';
+	return 1;
+}
+
 static int take_layers(const struct cli_parse *p, struct erofs_write_options *w)
 {
 	switch (p->opt->id) {
 	case OPT_TAR: return take_tar(p, w);
 	case OPT_UNPACK: return take_unpack(p);
 	case OPT_AUFS: w->aufs = 1; return 1;
-	case OPT_STRIP:
-		if (p->arg && strcmp(p->arg, "0") && strcmp(p->arg, "1"))
-			return erofs_cli_bad_value(p, "0 or 1");
-		w->ovlfs_strip = !p->arg || *p->arg == '1';
-		return 1;
+	case OPT_STRIP: return take_switch(p, &w->ovlfs_strip);
 	case OPT_SORT:
 		if (strcmp(p->arg, "path") && strcmp(p->arg, "none"))
 			return erofs_cli_bad_value(p, "path or none");
@@ -318,6 +324,7 @@ static int take_compression(const struct cli_parse *p, struct erofs_write_option
 	case OPT_MAX_EXTENT: return take_max_extent(p, w);
 	case OPT_CHUNK: return take_chunk(p, w);
 	case OPT_BLOB: w->blob = p->arg; return 1;
+	case OPT_DIRS: return take_switch(p, &w->compress_dirs);
 	default: return 0;
 	}
 }

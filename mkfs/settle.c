@@ -64,6 +64,8 @@ int mkfs_take_operands(int argc, char **argv, const struct cli_parse *p, struct 
 		return erofs_cli_usage(p->cli, 1, "missing argument: %s", argc == at ? "FILE" : "SOURCE");
 	if (o->write.label && strlen(o->write.label) > 15)
 		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
+	if (o->write.compress_dirs && !o->write.compressors)
+		return erofs_cli_usage(p->cli, 1, "--zD compresses directories and needs -z");
 	if (o->manifest && !*o->manifest)
 		return erofs_cli_usage(p->cli, 1, "--manifest= needs the name of a file");
 	if (o->manifest && o->write.source_type == EROFS_WRITE_TAR_INDEX)

@@ -77,6 +77,7 @@ struct erofs_write_options {
 	int ztailpacking;		/* ends of files beside their inodes, compressed */
 	int fragments;			/* ends of files into the packed file */
 	int all_fragments;		/* all of every file into the packed file */
+	int compress_dirs;		/* contents of directories into the packed file */
 	int dedupe;			/* pclusters whose contents are equal only once */
 	int legacy_compress;		/* full indexes, not compact ones */
 	int encoded_extents;		/* 48-bit image */

@@ -61,6 +61,8 @@ static int take_options(struct writer *w)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
 	if (o->manifest && o->source_type == EROFS_WRITE_TAR_INDEX)
 		return refuse(w, "an index has no contents, and so no manifest with digests");
+	if (o->compress_dirs && !o->compressors)
+		return refuse(w, "directories are to be compressed, and no compressor is named");
 	if (o->label && strlen(o->label) > 15)
 		return refuse(w, "the label is longer than 15 bytes");
 	if (o->root_xattr_room > 4 * UINT16_MAX)
@@ -68,6 +70,7 @@ static int take_options(struct writer *w)
 	w->blksz = blksz;
 	w->blkbits = (unsigned int)__builtin_ctz(blksz);
 	w->fragments = o->compressors && (o->fragments || o->all_fragments);
+	w->packs = w->fragments || o->compress_dirs;
 	w->build_time = o->has_time ? o->time : (int64_t)time(NULL);
 	err = erofs_chunks_check(w);
 	if (!err)
@@ -170,8 +173,11 @@ static int put_all(struct writer *w)
 		err = put_files(w, w->dirs[i]);
 	if (!err)
 		err = erofs_files_end(w);
+	/* they know where all are, and may be in the packed file */
 	for (i = 0; !err && i < w->ndirs; i++)
-		err = erofs_dir_put(w, w->dirs[i]);
+		err = erofs_write_is_cancelled(w) ? -ECANCELED : erofs_dir_put(w, w->dirs[i]);
+	if (!err)
+		err = erofs_packed_finish(w);
 	if (!err)
 		err = erofs_chunks_end(w);
 	if (!err && w->space.next > UINT32_MAX)

@@ -8,8 +8,8 @@
  *    this room knows where nodes come from.
  * 2. The plan (plan.c): order of names, links, owners and times as the options want them, which attributes
  *    are shared, sizes of directories. Positions of directories come first, the root's before all.
- * 3. Contents (put_file.c, z_priv.h) and the inodes of files, in the order of the tree; the packed file.
- * 4. Directories, whose nids are known now, and last the superblock.
+ * 3. Contents (put_file.c, z_priv.h) and the inodes of files, in the order of the tree.
+ * 4. Directories, whose nids are known now, the packed file, and last the superblock.
  * 5. If wanted the image is read back and compared with the tree (read_back.c), before it gets its name.
  *
  * One thread, the owner, does all of this but reading and compressing contents, which the workers do in
@@ -331,7 +331,7 @@ struct writer {
 	uint32_t ninodes;
 	uint8_t uuid[16];
 	struct zconfig z;			/* C */
-	bool fragments;				/* C  there is a packed file */
+	bool fragments, packs;			/* C  of files into the packed file; there is one */
 	struct job *job;
 	struct flight *flight;
 	struct batch *batch;			/* being gathered */
