@@ -83,6 +83,7 @@ static const struct cli_option table[] = {
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_VERIFY, "verify", 0, "", "read the image back, compare it with SOURCE, then name it" },
 	{ OPT_MANIFEST, "manifest", 0, "FILE", "write an mtree manifest of the image, with SHA-256" },
+	CLI_JSON_OPTION,
 	{ OPT_PRINT_DIGEST, "print-digest", 0, "", "print the fs-verity digest of the image file" },
 	{ CLI_PROGRESS, "progress", 0, "", "show progress (default: on a terminal)" },
 	{ CLI_NO_PROGRESS, "no-progress", 0, "", NULL },
@@ -362,6 +363,8 @@ static int take_option(struct cli_parse *p, struct mkfs_options *o, struct mkfs_
 		r = take_compression(p, &o->write);
 	if (!r)
 		r = take_place(p, o);
+	if (!r)
+		r = erofs_cli_take_json(p, &o->json);
 	if (!r)
 		r = erofs_cli_engine_option(p, &o->engine);
 	if (r)

@@ -70,6 +70,12 @@ int mkfs_take_operands(int argc, char **argv, const struct cli_parse *p, struct 
 		return erofs_cli_usage(p->cli, 1, "--manifest= needs the name of a file");
 	if (o->manifest && o->write.source_type == EROFS_WRITE_TAR_INDEX)
 		return erofs_cli_usage(p->cli, 1, "--manifest with --tar=i is not implemented");
+	if (erofs_report_is_stdout(&o->json) && (o->print_digest || (o->manifest && !strcmp(o->manifest, "-"))))
+		return erofs_cli_usage(p->cli, 1, "%s goes with --json=FILE only",
+				       o->print_digest ? "--print-digest" : "--manifest=-");
+	if (o->json.path && (!strcmp(o->json.path, argv[at]) ||
+			     (o->manifest && strcmp(o->manifest, "-") && !strcmp(o->json.path, o->manifest))))
+		return erofs_cli_usage(p->cli, 1, "--json=%s names another output of this run", o->json.path);
 	/* owners would come from a table of Android's that is not here */
 	if (o->product_out && !o->write.fs_config_file)
 		return erofs_cli_usage(p->cli, 1, "--product-out without --fs-config-file is not implemented");

@@ -106,6 +106,9 @@ struct erofs_write_result {
 	uint32_t block_size;
 	uint8_t uuid[16];
 	struct erofs_compare_result verified;	/* filled also after an error */
+	/* inodes of each kind, names of hard links beyond the first, and the bytes of all regular files */
+	uint64_t files, directories, symlinks, specials, hard_links, bytes;
+	uint64_t image_bytes;		/* of the output; 0: it was not completed */
 };
 
 /**

@@ -278,9 +278,14 @@ int erofs_write(const struct erofs_write_options *options, struct erofs_engine *
 	if (err == -ENOMEM)
 		erofs_diag_fail(diag, err, AT_NOWHERE, "no memory");
 	if (ret_result) {
-		*ret_result = (struct erofs_write_result){ .blocks = w.space.next, .inodes = w.ninodes,
-			.meta_blocks = w.space.meta_blocks, .deduplicated = w.deduplicated, .block_size = w.blksz,
-			.verified = w.verified };
+		*ret_result = w.counts;
+		ret_result->blocks = w.space.next;
+		ret_result->inodes = w.ninodes;
+		ret_result->meta_blocks = w.space.meta_blocks;
+		ret_result->deduplicated = w.deduplicated;
+		ret_result->block_size = w.blksz;
+		ret_result->verified = w.verified;
+		ret_result->image_bytes = err ? 0 : w.space.next << w.blkbits;
 		memcpy(ret_result->uuid, w.uuid, sizeof(w.uuid));
 	}
 	clean_up(&w);

@@ -344,6 +344,7 @@ struct writer {
 	uint64_t deduplicated;			/* bytes */
 	bool has_compressed, has_beside, has_twins, has_chunks; /* features in use */
 	struct erofs_compare_result verified;
+	struct erofs_write_result counts;	/* of kinds and bytes, nothing else */
 	struct {
 		dev_t dev;
 		ino_t ino;
