@@ -14,7 +14,7 @@ enum {
 	OPT_TAR, OPT_UNPACK, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG, OPT_PRODUCT,
 	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
-	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT, OPT_DIRS,
+	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT, OPT_DIRS, OPT_SPARSE,
 	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_VERIFY,
 	OPT_MANIFEST, OPT_PRINT_DIGEST, OPT_ABSENT,
 };
@@ -73,6 +73,7 @@ static const struct cli_option table[] = {
 	{ OPT_MAX_EXTENT, "max-extent-bytes", 0, "#", "most bytes of a file in one pcluster" },
 	{ OPT_CHUNK, "chunksize", 0, "#", "in chunks of this size, equal ones once: what is not compressed" },
 	{ OPT_BLOB, "blobdev", 0, "FILE", "the chunks into this file or device" },
+	{ OPT_SPARSE, "android-sparse", 0, "", "write an Android sparse image" },
 	{ OPT_OFFSET, "offset", 0, "#", "the image begins there in FILE" },
 
 	CLI_OTHER_GROUP("Running"),
@@ -335,6 +336,7 @@ static int take_place(const struct cli_parse *p, struct mkfs_options *o)
 	uint64_t v;
 
 	switch (p->opt->id) {
+	case OPT_SPARSE: o->write.android_sparse = 1; return 1;
 	case OPT_OFFSET:
 		if (!erofs_cli_size(p->arg, &o->write.offset) || o->write.offset > INT64_MAX / 2)
 			return erofs_cli_bad_value(p, "a number of bytes");

@@ -86,6 +86,7 @@ struct erofs_write_options {
 	const char *blob;		/* file or device for the chunks; NULL: into the image */
 	enum erofs_write_chunk_map chunk_map;
 	uint64_t offset;		/* the image begins there in its file; what is in front stays */
+	int android_sparse;		/* the output is an Android sparse image; it is made in TMPDIR */
 	/* attributes */
 	const char *const *xattr_prefixes;	/* stored once; ends with NULL, may be NULL */
 	int plain_xattr_prefixes;	/* their table is never in the packed file */

@@ -72,7 +72,9 @@ static int take_options(struct writer *w)
 	w->fragments = o->compressors && (o->fragments || o->all_fragments);
 	w->packs = w->fragments || o->compress_dirs;
 	w->build_time = o->has_time ? o->time : (int64_t)time(NULL);
-	err = erofs_chunks_check(w);
+	err = o->android_sparse ? erofs_sparse_check(w) : 0;
+	if (!err)
+		err = erofs_chunks_check(w);
 	if (!err)
 		err = erofs_prefixes_take(w);
 	return err ? err : choose_uuid(w);
@@ -188,6 +190,8 @@ static int put_all(struct writer *w)
 		err = -ECANCELED;
 	if (!err)
 		err = erofs_output_finish(w, &w->out, w->space.next << w->blkbits);
+	if (!err && w->o->android_sparse)
+		err = erofs_sparse_put(w);
 	return err;
 }
 
@@ -203,13 +207,13 @@ static int finish(struct writer *w)
 	if (!err && w->o->verify)
 		err = erofs_read_back(w);
 	if (err) {
-		erofs_output_spoil(&w->out);
+		erofs_output_spoil(erofs_output_named(w));
 		return err;
 	}
 	/* an image without its device would be worse than a device without its image */
 	if (w->o->blob)
 		err = erofs_output_commit(w, &w->blob);
-	return err ? err : erofs_output_commit(w, &w->out);
+	return err ? err : erofs_output_commit(w, erofs_output_named(w));
 }
 
 static int read_source(struct writer *w)
@@ -241,7 +245,8 @@ static int run(struct writer *w)
 	if (!err)
 		err = erofs_android_apply(w);
 	if (!err)
-		err = erofs_output_open(w, &w->out, w->o->output, w->o->offset);
+		err = w->o->android_sparse ? erofs_sparse_open(w) :
+					     erofs_output_open(w, &w->out, w->o->output, w->o->offset);
 	if (!err && w->o->blob)
 		err = erofs_output_open(w, &w->blob, w->o->blob, 0);
 	if (!err)
@@ -255,6 +260,7 @@ static void clean_up(struct writer *w)
 	erofs_zconfig_fini(&w->z);
 	erofs_chunks_fini(w);
 	erofs_output_drop(&w->out);
+	erofs_output_drop(&w->sparse);
 	erofs_output_drop(&w->blob);
 	erofs_node_free(w->feed.root);
 	if (w->feed.ops)
@@ -271,7 +277,8 @@ static void clean_up(struct writer *w)
 int erofs_write(const struct erofs_write_options *options, struct erofs_engine *eng,
 		struct erofs_diag *diag, struct erofs_write_result *ret_result)
 {
-	struct writer w = { .o = options, .eng = eng, .diag = diag, .out.fd = -1, .blob.fd = -1 };
+	struct writer w = { .o = options, .eng = eng, .diag = diag, .out.fd = -1, .blob.fd = -1,
+			    .sparse.fd = -1 };
 	int err = run(&w);
 
 	/* whatever had nothing to say for itself */
@@ -285,7 +292,7 @@ int erofs_write(const struct erofs_write_options *options, struct erofs_engine *
 		ret_result->deduplicated = w.deduplicated;
 		ret_result->block_size = w.blksz;
 		ret_result->verified = w.verified;
-		ret_result->image_bytes = err ? 0 : w.space.next << w.blkbits;
+		ret_result->image_bytes = err ? 0 : erofs_output_named(&w)->end - erofs_output_named(&w)->start;
 		memcpy(ret_result->uuid, w.uuid, sizeof(w.uuid));
 	}
 	clean_up(&w);

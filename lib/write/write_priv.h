@@ -197,6 +197,15 @@ int erofs_output_put(struct writer *w, struct output *out, const void *buf, size
 int erofs_output_read(struct writer *w, struct output *out, void *buf, size_t len, uint64_t off);
 /* Into the image. */
 int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off);
+/* Where what gets the name of the image is, and can be read. */
+struct output *erofs_output_named(struct writer *w);
+const char *erofs_output_path(struct writer *w);
+
+/* sparse_out.c: an Android sparse image */
+int erofs_sparse_check(struct writer *w);	/* the options; 0, -EINVAL (reported) */
+int erofs_sparse_open(struct writer *w);
+/* The image is complete: copy it. */
+int erofs_sparse_put(struct writer *w);
 
 /* ---- space (space.c) ---- */
 
@@ -316,6 +325,7 @@ struct writer {
 	struct exclude *exclude;		/* C */
 	struct feed feed;
 	struct output out, blob;		/* the image; the device of chunks, if it has a name */
+	struct output sparse;			/* if wanted: what gets the name, while @out has none */
 	struct chunks *chunks;			/* NULL: files are not in chunks */
 	struct space space;
 	struct xattr_item **xattr_heads;	/* hash table */
