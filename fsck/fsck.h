@@ -29,12 +29,8 @@ struct fsck_options {
 	bool product_out;
 };
 
-/* Differences on their way out: lines at once, and objects for the report. */
 struct fsck_verify {
-	struct cli *cli;
-	bool on_terminal;		/* with a line of progress */
-	FILE *spool;			/* NULL: there is no report */
-	struct cli_json json;
+	struct cli_differences differences;
 	struct erofs_compare_result result;
 };
 
@@ -52,7 +48,6 @@ int fsck_take_verify_only(const struct cli_parse *p, struct fsck_options *o);
 /* Compare the image with what --verify names. 0, negative errno (reported). */
 int fsck_verify_image(struct fsck_verify *v, const struct fsck_options *o, struct erofs_image *img,
 		      struct erofs_engine *eng, struct erofs_diag *diag, const uint64_t *nid);
-void fsck_verify_fini(struct fsck_verify *v);
 
 /* What a report tells of a run. */
 struct fsck_facts {

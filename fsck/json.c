@@ -36,24 +36,6 @@ static void put_extract(struct cli_json *j, const struct erofs_extract_result *x
 	erofs_json_end(j);
 }
 
-/* Differences were written apart, since result and status stand in front of them. */
-static void put_verify(struct cli_report *r, struct fsck_verify *v)
-{
-	struct cli_json *j = &r->json;
-
-	erofs_json_object(j, "verify");
-	erofs_json_unsigned(j, "names", v->result.names);
-	erofs_json_unsigned(j, "bytes", v->result.bytes);
-	erofs_json_unsigned(j, "differences", v->result.differences);
-	erofs_json_bool(j, "complete", v->result.complete);
-	erofs_json_end(j);
-	erofs_json_array(j, "differences");
-	if (v->spool && (fflush(v->spool) || erofs_json_put_apart(j, &v->json)))
-		erofs_cli_say_plain(r->cli, 'E', "differences are missing in the report: the temporary file "
-				    "cannot be written or read");
-	erofs_json_end(j);
-}
-
 int fsck_write_report(struct cli_report *r, struct erofs_diag *diag, const struct fsck_facts *f)
 {
 	struct erofs_super_info info;
@@ -70,7 +52,7 @@ int fsck_write_report(struct cli_report *r, struct erofs_diag *diag, const struc
 	if (f->extracted)
 		put_extract(j, f->extracted);
 	if (f->verified)
-		put_verify(r, f->verified);
+		erofs_report_verify(r, &f->verified->differences, &f->verified->result);
 	erofs_report_findings(r, diag);
 	if (f->extracted)
 		erofs_json_unsigned(j, "skipped", f->extracted->skipped);

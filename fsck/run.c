@@ -94,9 +94,10 @@ static void do_it(struct run *r)
 	}
 	if (r->o->verify && r->err != -ECANCELED) {
 		r->verifying = true;
-		r->verify.cli = r->cli;
-		r->verify.on_terminal = progress && isatty(STDERR_FILENO);
-		err = fsck_verify_image(&r->verify, r->o, r->img, r->eng, r->diag, r->has_nid ? &r->nid : NULL);
+		err = erofs_differences_begin(&r->verify.differences, r->cli, progress && isatty(STDERR_FILENO));
+		if (!err)
+			err = fsck_verify_image(&r->verify, r->o, r->img, r->eng, r->diag,
+						r->has_nid ? &r->nid : NULL);
 		if (!r->err || err == -ECANCELED)
 			r->err = err;
 	}
@@ -258,7 +259,7 @@ int fsck_run(struct cli *cli, const struct fsck_options *o)
 		erofs_cli_print_stats(cli, r.eng, &o->engine, erofs_now_ns() - r.started_ns);
 	erofs_cli_catch_signals(NULL);
 	erofs_report_close(&r.report);
-	fsck_verify_fini(&r.verify);
+	erofs_differences_end(&r.verify.differences);
 	if (r.report_err || (erofs_report_is_stdout(&o->json) && erofs_cli_close_stdout(cli)))
 		status |= CLI_FSCK_FAILED;
 	erofs_close(r.img);

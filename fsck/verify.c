@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* --verify: is the image what was put in? Differences are told as they come. */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "fsck.h"
-
-#define OBJECT_DEPTH 2		/* of a difference in the report */
 
 static const struct {
 	const char *word;
@@ -54,37 +51,6 @@ int fsck_take_verify_only(const struct cli_parse *p, struct fsck_options *o)
 	}
 }
 
-/* A line for people, which the report need not hear. */
-static void print_line(const struct fsck_verify *v, const struct erofs_difference *d)
-{
-	struct cli cli = *v->cli;
-
-	cli.report = NULL;
-	if (v->on_terminal)
-		fputs("\r\033[K", stderr);
-	erofs_cli_print_difference(&cli, d);
-}
-
-static void take_difference(void *priv, const struct erofs_difference *d)
-{
-	struct fsck_verify *v = priv;
-	struct cli_json *j = &v->json;
-
-	print_line(v, d);
-	if (!v->spool)
-		return;
-	erofs_json_object(j, NULL);
-	erofs_json_bytes(j, "path", d->path, strlen(d->path));
-	if (d->has_nid)
-		erofs_json_nid(j, "nid", d->nid);
-	else
-		erofs_json_null(j, "nid");
-	erofs_json_text(j, "key", d->key);
-	erofs_json_text(j, "found", d->found);
-	erofs_json_text(j, "wanted", d->wanted);
-	erofs_json_end(j);
-}
-
 int fsck_verify_image(struct fsck_verify *v, const struct fsck_options *o, struct erofs_image *img,
 		      struct erofs_engine *eng, struct erofs_diag *diag, const uint64_t *nid)
 {
@@ -95,27 +61,12 @@ int fsck_verify_image(struct fsck_verify *v, const struct fsck_options *o, struc
 		.what = o->verify_what,
 		.has_nid = nid != NULL,
 		.nid = nid ? *nid : 0,
-		.fn = take_difference,
-		.priv = v,
+		.fn = erofs_differences_take,
+		.priv = &v->differences,
 		.mount_point = o->mount_point,
 		.fs_config_file = o->fs_config,
 		.file_contexts = o->contexts,
 	};
 
-	if (v->cli->report) {
-		v->spool = erofs_cli_temp_stream();
-		if (!v->spool) {
-			erofs_cli_say_plain(v->cli, 'E', "cannot make a temporary file: %s", strerror(errno));
-			return -EIO;
-		}
-		erofs_json_begin_apart(&v->json, v->spool, REPORT_LINES, OBJECT_DEPTH);
-	}
 	return erofs_compare(img, eng, &options, diag, &v->result);
-}
-
-void fsck_verify_fini(struct fsck_verify *v)
-{
-	if (v->spool)
-		fclose(v->spool);
-	v->spool = NULL;
 }

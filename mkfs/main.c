@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mkfs.h"
 
@@ -27,11 +28,6 @@ static void print_result(const struct erofs_write_result *r)
 	       r->inodes, r->meta_blocks, r->deduplicated);
 }
 
-static void take_difference(void *priv, const struct erofs_difference *d)
-{
-	erofs_cli_print_difference(priv, d);
-}
-
 static void tell_verified(const struct cli *cli, const struct mkfs_options *o, const struct erofs_write_result *r)
 {
 	const struct erofs_compare_result *v = &r->verified;
@@ -45,90 +41,143 @@ static void tell_verified(const struct cli *cli, const struct mkfs_options *o, c
 			       v->bytes);
 }
 
-/* The image is there, whatever comes of this. */
-static int print_digest(struct cli *cli, const struct mkfs_options *o, struct erofs_engine *eng,
-			struct erofs_diag *diag)
-{
-	uint8_t digest[32];
-	int err = erofs_file_digest(o->write.output, eng, diag, digest);
-
-	erofs_cli_flush(cli, diag);
-	if (!err)
-		erofs_cli_print_hex(digest, sizeof(digest));
-	return err;
-}
-
-static int build(struct cli *cli, struct mkfs_options *o, struct erofs_engine *eng,
-		 struct erofs_diag *diag)
-{
-	struct cli_work work = { .verb = "writing", .eng = eng };
-	struct erofs_mtree_options mtree = { .size = sizeof(mtree) };
-	uint64_t started_ns = erofs_now_ns();
+struct run {
+	struct cli *cli;
+	struct mkfs_options *o;
+	struct erofs_engine *eng;
+	struct erofs_diag *diag;
+	struct cli_report report;
+	struct cli_differences differences;
 	struct erofs_write_result result;
-	struct cli_output out = { .fd = -1 };
+	bool text;			/* for people, on standard output */
+	bool begun, built;
+	uint64_t started_ns;
+	uint8_t digest[32];
+};
+
+static int make_image(struct run *r)
+{
+	struct cli_work work = { .verb = "writing", .eng = r->eng };
+	struct erofs_write_options *w = &r->o->write;
 	struct cli_progress *progress;
 	int err;
 
-	if (o->manifest && erofs_cli_output_open(cli, o->manifest, &out))
-		return 1;
+	r->begun = true;
+	progress = erofs_cli_progress_start(r->cli, &work);
+	err = erofs_differences_begin(&r->differences, r->cli, progress && isatty(STDERR_FILENO));
+	w->difference = erofs_differences_take;
+	w->difference_priv = &r->differences;
+	if (!err)
+		err = erofs_write(w, r->eng, r->diag, &r->result);
+	erofs_cli_progress_stop(progress);
+	return err;
+}
+
+/* With the manifest and the digest of it. */
+static int make_all(struct run *r)
+{
+	struct erofs_mtree_options mtree = { .size = sizeof(mtree) };
+	const char *manifest = r->o->manifest;
+	struct cli_output out = { .fd = -1 };
+	int err;
+
+	if (manifest && erofs_cli_output_open(r->cli, manifest, &out))
+		return -EIO;
 	mtree.fd = out.fd;
-	o->write.manifest = o->manifest ? &mtree : NULL;
-	if (!o->quiet)
+	r->o->write.manifest = manifest ? &mtree : NULL;
+	err = make_image(r);
+	r->built = !err;
+	if (manifest && erofs_cli_output_close(r->cli, &out, !err) && !err)
+		err = -EIO;
+	/* the image is there, whatever comes of this */
+	if (!err && r->o->print_digest)
+		err = erofs_file_digest(r->o->write.output, r->eng, r->diag, r->digest);
+	return err;
+}
+
+static void tell(struct run *r, int err)
+{
+	tell_verified(r->cli, r->o, &r->result);
+	if (err && !r->built)
+		fprintf(stderr, "<E> erofs: \tCould not format the device : [Error %d] %s\n", -err,
+			strerror(-err));
+	if (r->built && r->text)
+		print_result(&r->result);
+	if (!err && r->o->print_digest)
+		erofs_cli_print_hex(r->digest, sizeof(r->digest));
+}
+
+static int finish(struct run *r, int status)
+{
+	struct mkfs_facts facts = { .o = r->o, .status = status, .wall_ns = erofs_now_ns() - r->started_ns,
+				    .built = r->built, .eng = r->eng, .result = r->begun ? &r->result : NULL,
+				    .differences = &r->differences };
+
+	if (r->o->engine.stats && r->eng)
+		erofs_cli_print_stats(r->cli, r->eng, &r->o->engine, facts.wall_ns);
+	if (r->report.file && mkfs_write_report(&r->report, r->diag, &facts))
+		status = 1;
+	if (!r->report.file && r->diag)
+		erofs_cli_flush(r->cli, r->diag);
+	return status;
+}
+
+static int build(struct run *r)
+{
+	int err, status;
+
+	if (erofs_diag_new(erofs_cli_finding, r->cli, &r->diag) ||
+	    erofs_cli_engine_new(r->cli, &r->o->engine, 1, r->diag, &r->eng))
+		return finish(r, 1);
+	erofs_cli_catch_signals(r->eng);
+	/* a signal has to be seen while nothing comes through a pipe */
+	if (r->o->manifest || (r->o->write.source && !strcmp(r->o->write.source, "-")))
+		erofs_cli_interrupt_writes();
+	if (r->text)
 		printf("mkfs.erofs %s\n", EROFS_UTILS_COMPAT);
 	/* the manifest and the line of progress come behind it */
 	fflush(stdout);
-	o->write.difference = take_difference;
-	o->write.difference_priv = cli;
-	progress = erofs_cli_progress_start(cli, &work);
-	err = erofs_write(&o->write, eng, diag, &result);
-	erofs_cli_progress_stop(progress);
-	if (o->engine.stats)
-		erofs_cli_print_stats(cli, eng, &o->engine, erofs_now_ns() - started_ns);
-	erofs_cli_flush(cli, diag);
-	tell_verified(cli, o, &result);
-	if (o->manifest && erofs_cli_output_close(cli, &out, !err) && !err)
+	err = make_all(r);
+	status = finish(r, err ? 1 : 0);
+	tell(r, err);
+	erofs_cli_catch_signals(NULL);
+	return status;
+}
+
+static int run(struct cli *cli, struct mkfs_options *o)
+{
+	struct run r = { .cli = cli, .o = o, .text = !o->quiet && !erofs_report_is_stdout(&o->json),
+			 .started_ns = erofs_now_ns() };
+	int status;
+
+	if (mkfs_open_report(&r.report, cli, o))
 		return 1;
-	if (err) {
-		fprintf(stderr, "<E> erofs: \tCould not format the device : [Error %d] %s\n", -err,
-			strerror(-err));
-		return 1;
-	}
-	if (!o->quiet)
-		print_result(&result);
-	err = o->print_digest ? print_digest(cli, o, eng, diag) : 0;
-	return erofs_cli_close_stdout(cli) || err ? 1 : 0;
+	status = build(&r);
+	if (erofs_cli_close_stdout(cli))
+		status = 1;
+	erofs_report_close(&r.report);
+	erofs_differences_end(&r.differences);
+	erofs_engine_free(r.eng);
+	erofs_diag_free(r.diag);
+	if (erofs_cli_caught_signal())
+		erofs_cli_die_by(erofs_cli_caught_signal());
+	return status;
 }
 
 int main(int argc, char **argv)
 {
-	struct erofs_engine *eng = NULL;
-	struct erofs_diag *diag = NULL;
 	struct mkfs_options o;
 	struct cli cli;
 	int status;
 
 	erofs_cli_init(&cli, "mkfs.erofs");
 	status = mkfs_parse_options(argc, argv, &cli, &o);
-	if (!status && o.help) {
+	if (!status && o.help)
 		status = mkfs_print_help(&cli, o.help_all);
-	} else if (!status && o.version) {
+	else if (!status && o.version)
 		status = print_version(&cli);
-	} else if (!status) {
-		status = 1;
-		if (!erofs_diag_new(erofs_cli_finding, &cli, &diag) &&
-		    !erofs_cli_engine_new(&cli, &o.engine, 1, diag, &eng)) {
-			erofs_cli_catch_signals(eng);
-			/* a signal has to be seen while nothing comes through a pipe */
-			if (o.manifest || (o.write.source && !strcmp(o.write.source, "-")))
-				erofs_cli_interrupt_writes();
-			status = build(&cli, &o, eng, diag);
-			erofs_cli_catch_signals(NULL);
-		}
-		erofs_engine_free(eng);
-		erofs_diag_free(diag);
-		if (erofs_cli_caught_signal())
-			erofs_cli_die_by(erofs_cli_caught_signal());
-	}
+	else if (!status)
+		status = run(&cli, &o);
 	mkfs_free_options(&o);
 	return status;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "mkfs.h"
 
@@ -15,7 +14,7 @@ enum {
 	OPT_TAR, OPT_UNPACK, OPT_AUFS, OPT_STRIP, OPT_SORT, OPT_MOUNT, OPT_CONTEXTS, OPT_CONFIG, OPT_PRODUCT,
 	OPT_BLOCK_LIST,
 	OPT_PATH, OPT_REGEX, OPT_DEREFERENCE, OPT_IGNORE_MTIME, OPT_PRESERVE_MTIME, OPT_FSYNC, OPT_QUIET,
-	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT,
+	OPT_LEVEL, OPT_VERBOSE, OPT_COMPRESS, OPT_PCLUSTER, OPT_HINTS, OPT_MAX_EXTENT, OPT_DIRS, OPT_SPARSE,
 	OPT_CHUNK, OPT_BLOB, OPT_OFFSET, OPT_PREFIX, OPT_ROOM, OPT_DIGEST, OPT_VERIFY,
 	OPT_MANIFEST, OPT_PRINT_DIGEST, OPT_ABSENT,
 };
@@ -68,10 +67,13 @@ static const struct cli_option table[] = {
 	{ OPT_BLOCK_LIST, "block-list-file", 0, "X", "write which blocks each file has (Android)" },
 
 	CLI_OTHER_GROUP("Layout"),
+	{ OPT_DIRS, "zD", 0, "[0|1]", "1: compress directories too (default with no value)" },
+	CLI_VALUES("0 1"),
 	{ OPT_HINTS, "compress-hints", 0, "FILE", "lines of SIZE [ALGORITHM] REGEX for some files" },
 	{ OPT_MAX_EXTENT, "max-extent-bytes", 0, "#", "most bytes of a file in one pcluster" },
 	{ OPT_CHUNK, "chunksize", 0, "#", "in chunks of this size, equal ones once: what is not compressed" },
 	{ OPT_BLOB, "blobdev", 0, "FILE", "the chunks into this file or device" },
+	{ OPT_SPARSE, "android-sparse", 0, "", "write an Android sparse image" },
 	{ OPT_OFFSET, "offset", 0, "#", "the image begins there in FILE" },
 
 	CLI_OTHER_GROUP("Running"),
@@ -82,6 +84,7 @@ static const struct cli_option table[] = {
 	{ OPT_FSYNC, "fsync", 0, "", "flush before the image gets its name" },
 	{ OPT_VERIFY, "verify", 0, "", "read the image back, compare it with SOURCE, then name it" },
 	{ OPT_MANIFEST, "manifest", 0, "FILE", "write an mtree manifest of the image, with SHA-256" },
+	CLI_JSON_OPTION,
 	{ OPT_PRINT_DIGEST, "print-digest", 0, "", "print the fs-verity digest of the image file" },
 	{ CLI_PROGRESS, "progress", 0, "", "show progress (default: on a terminal)" },
 	{ CLI_NO_PROGRESS, "no-progress", 0, "", NULL },
@@ -99,7 +102,6 @@ static const struct cli_option table[] = {
 	{ OPT_ABSENT, "dsunit", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "fsalignblks", 0, "#", "not implemented" },
 	{ OPT_ABSENT, "zfeature-bits", 0, "#", "not implemented" },
-	{ OPT_ABSENT, "zD", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "MZ", 0, "[X]", "not implemented" },
 	{ OPT_ABSENT, "clean", 0, "X", "not implemented" },
 	{ OPT_ABSENT, "incremental", 0, "X", "not implemented" },
@@ -194,10 +196,6 @@ static int take_block(const struct cli_parse *p, struct erofs_write_options *w)
 	return 1;
 }
 
-struct times {
-	int all;		/* 1 --all-time, 0 --mkfs-time, -1 neither */
-};
-
 static int take_owner(const struct cli_parse *p, struct mkfs_options *o)
 {
 	struct erofs_write_options *w = &o->write;
@@ -246,17 +244,22 @@ static int take_unpack(const struct cli_parse *p)
 	return -EINVAL;
 }
 
+/* No value: 1. */
+static int take_switch(const struct cli_parse *p, int *ret)
+{
+	if (p->arg && strcmp(p->arg, "0") && strcmp(p->arg, "1"))
+		return erofs_cli_bad_value(p, "0 or 1");
+	*ret = !p->arg || *p->arg == '1';
+	return 1;
+}
+
 static int take_layers(const struct cli_parse *p, struct erofs_write_options *w)
 {
 	switch (p->opt->id) {
 	case OPT_TAR: return take_tar(p, w);
 	case OPT_UNPACK: return take_unpack(p);
 	case OPT_AUFS: w->aufs = 1; return 1;
-	case OPT_STRIP:
-		if (p->arg && strcmp(p->arg, "0") && strcmp(p->arg, "1"))
-			return erofs_cli_bad_value(p, "0 or 1");
-		w->ovlfs_strip = !p->arg || *p->arg == '1';
-		return 1;
+	case OPT_STRIP: return take_switch(p, &w->ovlfs_strip);
 	case OPT_SORT:
 		if (strcmp(p->arg, "path") && strcmp(p->arg, "none"))
 			return erofs_cli_bad_value(p, "path or none");
@@ -323,6 +326,7 @@ static int take_compression(const struct cli_parse *p, struct erofs_write_option
 	case OPT_MAX_EXTENT: return take_max_extent(p, w);
 	case OPT_CHUNK: return take_chunk(p, w);
 	case OPT_BLOB: w->blob = p->arg; return 1;
+	case OPT_DIRS: return take_switch(p, &w->compress_dirs);
 	default: return 0;
 	}
 }
@@ -332,6 +336,7 @@ static int take_place(const struct cli_parse *p, struct mkfs_options *o)
 	uint64_t v;
 
 	switch (p->opt->id) {
+	case OPT_SPARSE: o->write.android_sparse = 1; return 1;
 	case OPT_OFFSET:
 		if (!erofs_cli_size(p->arg, &o->write.offset) || o->write.offset > INT64_MAX / 2)
 			return erofs_cli_bad_value(p, "a number of bytes");
@@ -347,7 +352,7 @@ static int take_place(const struct cli_parse *p, struct mkfs_options *o)
 	}
 }
 
-static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times *t)
+static int take_option(struct cli_parse *p, struct mkfs_options *o, struct mkfs_times *t)
 {
 	char name[32];
 	int r = take_common(p, o);
@@ -360,6 +365,8 @@ static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times
 		r = take_compression(p, &o->write);
 	if (!r)
 		r = take_place(p, o);
+	if (!r)
+		r = erofs_cli_take_json(p, &o->json);
 	if (!r)
 		r = erofs_cli_engine_option(p, &o->engine);
 	if (r)
@@ -383,78 +390,9 @@ static int take_option(struct cli_parse *p, struct mkfs_options *o, struct times
 	}
 }
 
-/* SOURCE_DATE_EPOCH stands above all options (cli.md 13). */
-static int settle_times(struct cli *cli, struct mkfs_options *o, const struct times *t)
-{
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	struct erofs_write_options *w = &o->write;
-	uint64_t v;
-
-	if (w->has_time && t->all)
-		w->all_time = 1;
-	if (!epoch || !*epoch)
-		return 0;
-	if (!erofs_cli_number(epoch, &v) || v > INT64_MAX)
-		return erofs_cli_usage(cli, 1, "SOURCE_DATE_EPOCH: '%s' is no number", epoch);
-	if (w->has_time && w->time != (int64_t)v)
-		erofs_cli_note(cli, 'W', "SOURCE_DATE_EPOCH overrides -T");
-	w->has_time = w->all_time = 1;
-	w->time = (int64_t)v;
-	return 0;
-}
-
-/* A folder, or images: SOURCE that is neither is told by whoever opens it. */
-static int take_sources(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
-{
-	struct erofs_write_options *w = &o->write;
-	int at = p->operand + 1, i;
-	struct stat st;
-
-	if (w->source_type != EROFS_WRITE_DIRECTORY) {
-		if (argc - at > 1)
-			return erofs_cli_usage(p->cli, 1, "unexpected argument: %s", argv[at + 1]);
-		w->source = argc > at ? argv[at] : "-";
-		return 0;
-	}
-	w->source = argv[at];
-	for (i = at; i < argc; i++) {
-		bool is_image = !stat(argv[i], &st) && !S_ISDIR(st.st_mode);
-
-		if (!is_image && argc - at > 1)
-			return erofs_cli_usage(p->cli, 1, "unexpected argument: %s (several sources are images)",
-					       argv[i == at ? at + 1 : i]);
-		if (is_image && erofs_cli_append(&o->sources, argv[i]) < 0)
-			return 1;
-	}
-	w->sources = o->sources.words;
-	if (w->sources)
-		w->source_type = EROFS_WRITE_IMAGES;
-	return 0;
-}
-
-static int take_operands(int argc, char **argv, const struct cli_parse *p, struct mkfs_options *o)
-{
-	bool can_miss = o->write.source_type != EROFS_WRITE_DIRECTORY;
-	int at = p->operand;
-
-	if (argc - at < 2 - (can_miss && argc > at))
-		return erofs_cli_usage(p->cli, 1, "missing argument: %s", argc == at ? "FILE" : "SOURCE");
-	if (o->write.label && strlen(o->write.label) > 15)
-		return erofs_cli_usage(p->cli, 1, "the label '%s' is longer than 15 bytes", o->write.label);
-	if (o->manifest && !*o->manifest)
-		return erofs_cli_usage(p->cli, 1, "--manifest= needs the name of a file");
-	if (o->manifest && o->write.source_type == EROFS_WRITE_TAR_INDEX)
-		return erofs_cli_usage(p->cli, 1, "--manifest with --tar=i is not implemented");
-	/* owners would come from a table of Android's that is not here */
-	if (o->product_out && !o->write.fs_config_file)
-		return erofs_cli_usage(p->cli, 1, "--product-out without --fs-config-file is not implemented");
-	o->write.output = argv[at];
-	return take_sources(argc, argv, p, o);
-}
-
 int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_options *ret)
 {
-	struct times t = { .all = -1 };
+	struct mkfs_times t = { .all = -1 };
 	struct cli_parse p;
 	int r, err;
 
@@ -476,7 +414,7 @@ int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_optio
 	ret->write.exclude_paths = ret->paths.words;
 	ret->write.exclude_regexes = ret->regexes.words;
 	ret->write.xattr_prefixes = ret->prefixes.words;
-	return settle_times(cli, ret, &t) ? 1 : take_operands(argc, argv, &p, ret);
+	return mkfs_settle_times(cli, ret, &t) ? 1 : mkfs_take_operands(argc, argv, &p, ret);
 }
 
 void mkfs_free_options(struct mkfs_options *o)

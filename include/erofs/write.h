@@ -77,6 +77,7 @@ struct erofs_write_options {
 	int ztailpacking;		/* ends of files beside their inodes, compressed */
 	int fragments;			/* ends of files into the packed file */
 	int all_fragments;		/* all of every file into the packed file */
+	int compress_dirs;		/* contents of directories into the packed file */
 	int dedupe;			/* pclusters whose contents are equal only once */
 	int legacy_compress;		/* full indexes, not compact ones */
 	int encoded_extents;		/* 48-bit image */
@@ -85,6 +86,7 @@ struct erofs_write_options {
 	const char *blob;		/* file or device for the chunks; NULL: into the image */
 	enum erofs_write_chunk_map chunk_map;
 	uint64_t offset;		/* the image begins there in its file; what is in front stays */
+	int android_sparse;		/* the output is an Android sparse image; it is made in TMPDIR */
 	/* attributes */
 	const char *const *xattr_prefixes;	/* stored once; ends with NULL, may be NULL */
 	int plain_xattr_prefixes;	/* their table is never in the packed file */
@@ -105,6 +107,9 @@ struct erofs_write_result {
 	uint32_t block_size;
 	uint8_t uuid[16];
 	struct erofs_compare_result verified;	/* filled also after an error */
+	/* inodes of each kind, names of hard links beyond the first, and the bytes of all regular files */
+	uint64_t files, directories, symlinks, specials, hard_links, bytes;
+	uint64_t image_bytes;		/* of the output; 0: it was not completed */
 };
 
 /**

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
-/* The parts of a report that both reading tools have. */
+/* The parts of a report that more than one tool has. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -63,11 +63,11 @@ int erofs_report_open(struct cli_report *r, struct cli *cli, const struct cli_js
 {
 	int err;
 
-	*r = (struct cli_report){ .cli = cli };
+	*r = (struct cli_report){ .cli = cli, .image = in->image };
 	if (!o->wanted)
 		return 0;
 	if (is_input(o, in)) {
-		erofs_cli_say_plain(cli, 'E', "--json=%s is what is to be read", o->path);
+		erofs_cli_say_plain(cli, 'E', "--json=%s is the image or a part of it", o->path);
 		return -EINVAL;
 	}
 	err = erofs_cli_output_open(cli, o->path, &r->output);
@@ -86,7 +86,7 @@ int erofs_report_open(struct cli_report *r, struct cli *cli, const struct cli_js
 
 void erofs_report_begin(struct cli_report *r, const char *result, int exit)
 {
-	const char *image = r->cli->image;
+	const char *image = r->image;
 
 	erofs_json_object(&r->json, NULL);
 	erofs_json_text(&r->json, "schema", REPORT_SCHEMA);

@@ -11,6 +11,7 @@
 #define EROFS_CLI_REPORT_H
 
 #include <erofs/inode.h>
+#include <erofs/verify.h>
 
 #include "cli/cli.h"
 #include "cli/json.h"
@@ -20,6 +21,7 @@
 
 struct cli_report {
 	struct cli *cli;
+	const char *image;
 	struct cli_output output;
 	FILE *file;			/* NULL: no report is wanted */
 	struct cli_json json;
@@ -35,7 +37,8 @@ struct cli_report {
 bool erofs_report_is_stdout(const struct cli_json_option *o);
 
 /*
- * Open what --json names; nothing happens without --json. @in: the report must not fall on the image.
+ * Open what --json names; nothing happens without --json. @in: what the run reads or makes, on which the report
+ * must not fall.
  * 0, negative errno (reported).
  */
 int erofs_report_open(struct cli_report *r, struct cli *cli, const struct cli_json_option *o,
@@ -49,6 +52,23 @@ void erofs_report_stat(struct cli_json *j, const struct erofs_stat *st);
 /* Word for a directory entry's type (format.md 7.1), and for a mode. */
 const char *erofs_report_type(unsigned int type);
 const char *erofs_report_mode_type(uint32_t mode);
+
+/* Differences on their way out (differences.c). */
+struct cli_differences {
+	struct cli *cli;
+	bool on_terminal;		/* with a line of progress */
+	FILE *spool;			/* NULL: there is no report */
+	struct cli_json json;
+};
+
+/* Once the report is open. 0, negative errno (reported). */
+int erofs_differences_begin(struct cli_differences *d, struct cli *cli, bool on_terminal);
+/* An erofs_compare_fn; @priv: struct cli_differences. */
+void erofs_differences_take(void *priv, const struct erofs_difference *difference);
+/* More than once is fine. */
+void erofs_differences_end(struct cli_differences *d);
+/* The object "verify" and the list of them. */
+void erofs_report_verify(struct cli_report *r, struct cli_differences *d, const struct erofs_compare_result *result);
 
 /* What was said so far and all of @diag (may be NULL), which is flushed: findings, findings_dropped. */
 void erofs_report_findings(struct cli_report *r, struct erofs_diag *diag);

@@ -10,35 +10,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/wire.h"
 #include "diag/diag_priv.h"
 #include "image/source.h"
-
-#define CHUNK_RAW 0xcac1
-#define CHUNK_FILL 0xcac2
-#define CHUNK_SKIP 0xcac3	/* "don't care": zeros here */
-#define CHUNK_CRC32 0xcac4
-
-struct disk_sparse {
-	struct le32 magic;
-	struct le16 major, minor;
-	struct le16 file_hdr_sz, chunk_hdr_sz;	/* bytes, longer in later minor versions */
-	struct le32 blk_sz;			/* bytes */
-	struct le32 total_blks, total_chunks;
-	struct le32 checksum;
-};
-
-struct disk_chunk {
-	struct le16 type, reserved;
-	struct le32 chunk_sz;		/* blocks */
-	struct le32 total_sz;		/* bytes with the header */
-	struct le32 value;		/* of fill and CRC chunks; not part of the header */
-};
-
-#define SPARSE_HEADER 28
-#define CHUNK_HEADER 12
-_Static_assert(sizeof(struct disk_sparse) == SPARSE_HEADER, "sparse header");
-_Static_assert(sizeof(struct disk_chunk) == CHUNK_HEADER + 4, "sparse chunk header and value");
+#include "image/sparse.h"
 
 struct piece {
 	uint64_t pos;		/* of its bytes in the file, 0: filled with @value */
@@ -186,7 +160,7 @@ static int load_header(struct sparse_loader *l)
 					      le16_get(h.major), le16_get(h.minor));
 	l->file_hdr = le16_get(h.file_hdr_sz);
 	l->chunk_hdr = le16_get(h.chunk_hdr_sz);
-	if (l->file_hdr < SPARSE_HEADER || l->chunk_hdr < CHUNK_HEADER)
+	if (l->file_hdr < SPARSE_HEADER || l->chunk_hdr < SPARSE_CHUNK_HEADER)
 		return bad_header(l, "headers of %" PRIu32 " and %" PRIu32 " bytes (at least 28 and 12)",
 				  l->file_hdr, l->chunk_hdr);
 	l->s->blk_sz = le32_get(h.blk_sz);
@@ -234,16 +208,16 @@ static int get_body(const struct sparse_loader *l, const struct disk_chunk *c, u
 	uint32_t blocks = le32_get(c->chunk_sz);
 
 	switch (le16_get(c->type)) {
-	case CHUNK_RAW:
+	case SPARSE_RAW:
 		*ret_body = (uint64_t)blocks * l->s->blk_sz;
 		return 0;
-	case CHUNK_FILL:
+	case SPARSE_FILL:
 		*ret_body = 4;
 		return 0;
-	case CHUNK_SKIP:
+	case SPARSE_SKIP:
 		*ret_body = 0;
 		return 0;
-	case CHUNK_CRC32:
+	case SPARSE_CRC32:
 		*ret_body = 4;
 		return blocks ? bad_chunk(l, "a checksum of %" PRIu32 " blocks (wanted 0)", blocks) : 0;
 	default:
@@ -263,8 +237,8 @@ static int load_chunk(struct sparse_loader *l)
 	if (!range_ok(l->pos, l->chunk_hdr, l->below->size))
 		return bad_chunk(l, "the file ends in front of it or in its header (%" PRIu64 " bytes)",
 				 l->below->size);
-	n = l->below->ops->read(l->below, l->pos, &c, CHUNK_HEADER);
-	if (n != CHUNK_HEADER)
+	n = l->below->ops->read(l->below, l->pos, &c, SPARSE_CHUNK_HEADER);
+	if (n != SPARSE_CHUNK_HEADER)
 		return erofs_diag_fail(l->diag, n < 0 ? (int)n : -EIO, AT_OFF(l->pos),
 				       "cannot read sparse chunk %" PRIu32, l->index);
 	err = get_body(l, &c, &body);
@@ -281,7 +255,7 @@ static int load_chunk(struct sparse_loader *l)
 	if (blocks > l->s->blocks - l->block)
 		return bad_chunk(l, "%" PRIu32 " blocks from block %" PRIu64 " on (the image has %" PRIu32 ")",
 				 blocks, l->block, l->s->blocks);
-	if (type == CHUNK_FILL) {
+	if (type == SPARSE_FILL) {
 		n = l->below->ops->read(l->below, l->pos + l->chunk_hdr, &c.value, sizeof(c.value));
 		if (n != sizeof(c.value))
 			return erofs_diag_fail(l->diag, n < 0 ? (int)n : -EIO, AT_OFF(l->pos),
@@ -289,7 +263,7 @@ static int load_chunk(struct sparse_loader *l)
 	}
 	memcpy(&value, &c.value, sizeof(value));
 	if (blocks)
-		err = add_piece(l, type == CHUNK_RAW ? l->pos + l->chunk_hdr : 0, value);
+		err = add_piece(l, type == SPARSE_RAW ? l->pos + l->chunk_hdr : 0, value);
 	l->block += blocks;
 	l->pos += total;
 	return err;

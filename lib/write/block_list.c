@@ -122,7 +122,7 @@ int erofs_block_list_put(struct writer *w)
 	struct block_list *l;
 	struct erofs_image *img;
 	const struct erofs_open_options oo = { .size = sizeof(oo), .offset = w->out.start };
-	int err = erofs_open(w->out.temp ? w->out.temp : w->o->output, &oo, w->diag, &img);
+	int err = erofs_open(erofs_output_path(w), &oo, w->diag, &img);
 
 	if (err)
 		return err;

@@ -190,6 +190,18 @@ int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t o
 	return erofs_output_put(w, &w->out, buf, len, off);
 }
 
+struct output *erofs_output_named(struct writer *w)
+{
+	return w->o->android_sparse ? &w->sparse : &w->out;
+}
+
+const char *erofs_output_path(struct writer *w)
+{
+	const struct output *out = erofs_output_named(w);
+
+	return out->temp ? out->temp : w->o->output;
+}
+
 int erofs_output_read(struct writer *w, struct output *out, void *buf, size_t len, uint64_t off)
 {
 	ssize_t got = erofs_fdio_pread(out->fd, buf, len, out->start + off);

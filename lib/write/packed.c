@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR MIT
 /*
- * The packed file: ends of files, and whole small ones, compressed together (format.md 9.10). What is
+ * The packed file: ends of files, whole small ones, and directories, compressed together (format.md 9.10). What is
  * compressed waits in an unlinked file of TMPDIR, since its pclusters must lie one behind the other.
  */
 #include <errno.h>
@@ -91,7 +91,7 @@ int erofs_packed_begin(struct writer *w)
 	struct packed *p;
 	int err;
 
-	if (!w->fragments)
+	if (!w->packs)
 		return 0;
 	w->packed = p = calloc(1, sizeof(*p));
 	if (!p)

@@ -13,6 +13,19 @@ static void set_owner(const struct erofs_write_options *o, struct node *node)
 	node->gid = o->force_gid ? *o->force_gid : node->gid + o->gid_offset;
 }
 
+static void count_inode(struct erofs_write_result *counts, const struct node *node)
+{
+	switch (node->mode & S_IFMT) {
+	case S_IFREG:
+		counts->files++;
+		counts->bytes += node->size;
+		break;
+	case S_IFDIR: counts->directories++; break;
+	case S_IFLNK: counts->symlinks++; break;
+	default: counts->specials++;
+	}
+}
+
 static int plan_inode(struct writer *w, struct node *node)
 {
 	set_owner(w->o, node);
@@ -21,6 +34,7 @@ static int plan_inode(struct writer *w, struct node *node)
 		node->mtime_nsec = 0;
 	}
 	node->ino = ++w->ninodes;
+	count_inode(&w->counts, node);
 	erofs_xattr_order(node);
 	if (S_ISDIR(node->mode))
 		node->size = erofs_dir_size(w, node);
@@ -42,8 +56,10 @@ static int plan_dir(struct writer *w, struct node *dir)
 	dir->nlink = 2;
 	if (dir->nchildren)
 		qsort(dir->children, dir->nchildren, sizeof(*dir->children), compare_names);
-	for (i = 0; i < dir->nchildren; i++)
+	for (i = 0; i < dir->nchildren; i++) {
 		dir->nlink += S_ISDIR(dir->children[i]->mode);
+		w->counts.hard_links += dir->children[i]->link != NULL;
+	}
 	err = plan_inode(w, dir);
 	for (i = 0; !err && i < dir->nchildren; i++)
 		if (!S_ISDIR(dir->children[i]->mode) && !dir->children[i]->link)

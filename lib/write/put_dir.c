@@ -7,6 +7,9 @@
 
 #include "write/write_priv.h"
 
+#define PACKED_MAP 16			/* bytes of the map of a fragment */
+#define PACKED_ABOVE 24			/* as of files */
+
 /* The names of a directory in order. */
 struct names {
 	const struct node *dir;
@@ -64,6 +67,17 @@ uint64_t erofs_dir_size(const struct writer *w, const struct node *dir)
 	return block + used;
 }
 
+/* Of a few names the map is longer than what compression saves. */
+static bool is_packed(const struct writer *w, const struct node *dir)
+{
+	return w->o->compress_dirs && dir->size > PACKED_ABOVE;
+}
+
+static uint64_t packed_map_at(const struct node *dir)
+{
+	return round_up_u64(erofs_inode_head(dir), 8);
+}
+
 /* Is the last part beside the inode? */
 static bool has_tail(const struct writer *w, const struct node *dir)
 {
@@ -75,11 +89,15 @@ static bool has_tail(const struct writer *w, const struct node *dir)
 int erofs_dir_place(struct writer *w, struct node *dir)
 {
 	uint64_t tail = has_tail(w, dir) ? dir->size % w->blksz : 0, pos;
-	int err = erofs_space_meta(&w->space, erofs_inode_head(dir) + tail, tail, &pos);
+	bool packed = is_packed(w, dir);
+	int err = packed ? erofs_space_meta(&w->space, packed_map_at(dir) + PACKED_MAP, 0, &pos) :
+			   erofs_space_meta(&w->space, erofs_inode_head(dir) + tail, tail, &pos);
 
 	if (err)
 		return err;
 	dir->nid = pos >> DISK_NID_SHIFT;
+	if (packed)
+		return 0;
 	dir->block = erofs_space_blocks(&w->space, div_up_pow2(dir->size - tail, w->blkbits));
 	return 0;
 }
@@ -123,6 +141,20 @@ static void fill_block(const struct writer *w, struct names *names, uint8_t *dst
 	}
 }
 
+/* Its inode has its place; the contents are as those of any file of one fragment. */
+static int put_packed(struct writer *w, const struct node *dir, const uint8_t *data)
+{
+	uint8_t map[PACKED_MAP];
+	struct body body = { .layout = 1, .map = map, .map_len = sizeof(map), .map_align = 8 };
+	uint64_t offset;
+	int err = erofs_packed_add(w, data, (size_t)dir->size, &offset);
+
+	if (err)
+		return err;
+	erofs_zmap_whole_fragment(offset, map);
+	return erofs_inode_put_at(w, dir, &body, dir->nid << DISK_NID_SHIFT);
+}
+
 int erofs_dir_put(struct writer *w, struct node *dir)
 {
 	uint64_t room = round_up_u64(dir->size, w->blksz), off, full;
@@ -135,6 +167,8 @@ int erofs_dir_put(struct writer *w, struct node *dir)
 		return -ENOMEM;
 	for (off = 0; off < dir->size; off += w->blksz)
 		fill_block(w, &names, data + off);
+	if (is_packed(w, dir))
+		return put_packed(w, dir, data);
 	full = room;
 	if (has_tail(w, dir)) {
 		full = round_down_u64(dir->size, w->blksz);

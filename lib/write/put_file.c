@@ -298,7 +298,7 @@ int erofs_files_end(struct writer *w)
 
 	if (!err)
 		err = landed;
-	return err ? err : erofs_packed_finish(w);
+	return err;
 }
 
 /* Also after errors. */

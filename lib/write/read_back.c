@@ -206,7 +206,7 @@ int erofs_read_back_open(struct writer *w, struct erofs_image **ret)
 		options.devices = w->o->sources;
 		options.device_count = w->ndevices;
 	}
-	return erofs_open(w->out.temp ? w->out.temp : w->o->output, &options, w->diag, ret);
+	return erofs_open(erofs_output_path(w), &options, w->diag, ret);
 }
 
 int erofs_read_back(struct writer *w)

@@ -61,6 +61,8 @@ static int take_options(struct writer *w)
 		return refuse(w, "the block size is no power of two from 512 to 65536");
 	if (o->manifest && o->source_type == EROFS_WRITE_TAR_INDEX)
 		return refuse(w, "an index has no contents, and so no manifest with digests");
+	if (o->compress_dirs && !o->compressors)
+		return refuse(w, "directories are to be compressed, and no compressor is named");
 	if (o->label && strlen(o->label) > 15)
 		return refuse(w, "the label is longer than 15 bytes");
 	if (o->root_xattr_room > 4 * UINT16_MAX)
@@ -68,8 +70,11 @@ static int take_options(struct writer *w)
 	w->blksz = blksz;
 	w->blkbits = (unsigned int)__builtin_ctz(blksz);
 	w->fragments = o->compressors && (o->fragments || o->all_fragments);
+	w->packs = w->fragments || o->compress_dirs;
 	w->build_time = o->has_time ? o->time : (int64_t)time(NULL);
-	err = erofs_chunks_check(w);
+	err = o->android_sparse ? erofs_sparse_check(w) : 0;
+	if (!err)
+		err = erofs_chunks_check(w);
 	if (!err)
 		err = erofs_prefixes_take(w);
 	return err ? err : choose_uuid(w);
@@ -172,8 +177,11 @@ static int put_all(struct writer *w)
 		err = put_files(w, w->dirs[i]);
 	if (!err)
 		err = erofs_files_end(w);
+	/* they know where all are, and may be in the packed file */
 	for (i = 0; !err && i < w->ndirs; i++)
-		err = erofs_dir_put(w, w->dirs[i]);
+		err = erofs_write_is_cancelled(w) ? -ECANCELED : erofs_dir_put(w, w->dirs[i]);
+	if (!err)
+		err = erofs_packed_finish(w);
 	if (!err)
 		err = erofs_chunks_end(w);
 	if (!err && w->space.next > UINT32_MAX)
@@ -184,6 +192,8 @@ static int put_all(struct writer *w)
 		err = -ECANCELED;
 	if (!err)
 		err = erofs_output_finish(w, &w->out, w->space.next << w->blkbits);
+	if (!err && w->o->android_sparse)
+		err = erofs_sparse_put(w);
 	return err;
 }
 
@@ -199,13 +209,13 @@ static int finish(struct writer *w)
 	if (!err && w->o->verify)
 		err = erofs_read_back(w);
 	if (err) {
-		erofs_output_spoil(&w->out);
+		erofs_output_spoil(erofs_output_named(w));
 		return err;
 	}
 	/* an image without its device would be worse than a device without its image */
 	if (w->o->blob)
 		err = erofs_output_commit(w, &w->blob);
-	return err ? err : erofs_output_commit(w, &w->out);
+	return err ? err : erofs_output_commit(w, erofs_output_named(w));
 }
 
 static int read_source(struct writer *w)
@@ -237,7 +247,8 @@ static int run(struct writer *w)
 	if (!err)
 		err = erofs_android_apply(w);
 	if (!err)
-		err = erofs_output_open(w, &w->out, w->o->output, w->o->offset);
+		err = w->o->android_sparse ? erofs_sparse_open(w) :
+					     erofs_output_open(w, &w->out, w->o->output, w->o->offset);
 	if (!err && w->o->blob)
 		err = erofs_output_open(w, &w->blob, w->o->blob, 0);
 	if (!err)
@@ -252,6 +263,7 @@ static void clean_up(struct writer *w)
 	erofs_zconfig_fini(&w->z);
 	erofs_chunks_fini(w);
 	erofs_output_drop(&w->out);
+	erofs_output_drop(&w->sparse);
 	erofs_output_drop(&w->blob);
 	erofs_node_free(w->feed.root);
 	if (w->feed.ops)
@@ -268,16 +280,22 @@ static void clean_up(struct writer *w)
 int erofs_write(const struct erofs_write_options *options, struct erofs_engine *eng,
 		struct erofs_diag *diag, struct erofs_write_result *ret_result)
 {
-	struct writer w = { .o = options, .eng = eng, .diag = diag, .out.fd = -1, .blob.fd = -1 };
+	struct writer w = { .o = options, .eng = eng, .diag = diag, .out.fd = -1, .blob.fd = -1,
+			    .sparse.fd = -1 };
 	int err = run(&w);
 
 	/* whatever had nothing to say for itself */
 	if (err == -ENOMEM)
 		erofs_diag_fail(diag, err, AT_NOWHERE, "no memory");
 	if (ret_result) {
-		*ret_result = (struct erofs_write_result){ .blocks = w.space.next, .inodes = w.ninodes,
-			.meta_blocks = w.space.meta_blocks, .deduplicated = w.deduplicated, .block_size = w.blksz,
-			.verified = w.verified };
+		*ret_result = w.counts;
+		ret_result->blocks = w.space.next;
+		ret_result->inodes = w.ninodes;
+		ret_result->meta_blocks = w.space.meta_blocks;
+		ret_result->deduplicated = w.deduplicated;
+		ret_result->block_size = w.blksz;
+		ret_result->verified = w.verified;
+		ret_result->image_bytes = err ? 0 : erofs_output_named(&w)->end - erofs_output_named(&w)->start;
 		memcpy(ret_result->uuid, w.uuid, sizeof(w.uuid));
 	}
 	clean_up(&w);

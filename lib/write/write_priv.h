@@ -8,8 +8,8 @@
  *    this room knows where nodes come from.
  * 2. The plan (plan.c): order of names, links, owners and times as the options want them, which attributes
  *    are shared, sizes of directories. Positions of directories come first, the root's before all.
- * 3. Contents (put_file.c, z_priv.h) and the inodes of files, in the order of the tree; the packed file.
- * 4. Directories, whose nids are known now, and last the superblock.
+ * 3. Contents (put_file.c, z_priv.h) and the inodes of files, in the order of the tree.
+ * 4. Directories, whose nids are known now, the packed file, and last the superblock.
  * 5. If wanted the image is read back and compared with the tree (read_back.c), before it gets its name.
  *
  * One thread, the owner, does all of this but reading and compressing contents, which the workers do in
@@ -197,6 +197,15 @@ int erofs_output_put(struct writer *w, struct output *out, const void *buf, size
 int erofs_output_read(struct writer *w, struct output *out, void *buf, size_t len, uint64_t off);
 /* Into the image. */
 int erofs_output_write(struct writer *w, const void *buf, size_t len, uint64_t off);
+/* Where what gets the name of the image is, and can be read. */
+struct output *erofs_output_named(struct writer *w);
+const char *erofs_output_path(struct writer *w);
+
+/* sparse_out.c: an Android sparse image */
+int erofs_sparse_check(struct writer *w);	/* the options; 0, -EINVAL (reported) */
+int erofs_sparse_open(struct writer *w);
+/* The image is complete: copy it. */
+int erofs_sparse_put(struct writer *w);
 
 /* ---- space (space.c) ---- */
 
@@ -323,6 +332,7 @@ struct writer {
 	struct exclude *exclude;		/* C */
 	struct feed feed;
 	struct output out, blob;		/* the image; the device of chunks, if it has a name */
+	struct output sparse;			/* if wanted: what gets the name, while @out has none */
 	struct chunks *chunks;			/* NULL: files are not in chunks */
 	struct space space;
 	struct xattr_item **xattr_heads;	/* hash table */
@@ -338,7 +348,7 @@ struct writer {
 	uint32_t ninodes;
 	uint8_t uuid[16];
 	struct zconfig z;			/* C */
-	bool fragments;				/* C  there is a packed file */
+	bool fragments, packs;			/* C  of files into the packed file; there is one */
 	struct job *job;
 	struct flight *flight;
 	struct batch *batch;			/* being gathered */
@@ -352,6 +362,7 @@ struct writer {
 	uint64_t deduplicated;			/* bytes */
 	bool has_compressed, has_beside, has_twins, has_chunks; /* features in use */
 	struct erofs_compare_result verified;
+	struct erofs_write_result counts;	/* of kinds and bytes, nothing else */
 	struct {
 		dev_t dev;
 		ino_t ino;

@@ -93,7 +93,7 @@ int erofs_prefixes_put(struct writer *w)
 	if (err)
 		return err;
 	/* kernels before 6.17 look for them in the packed file, if there is one */
-	w->prefixes_packed = w->fragments && !w->o->plain_xattr_prefixes;
+	w->prefixes_packed = w->packs && !w->o->plain_xattr_prefixes;
 	if (w->prefixes_packed) {
 		err = erofs_packed_add(w, table, len, &pos);
 	} else {

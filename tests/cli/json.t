@@ -315,7 +315,7 @@ def _():
     os.symlink(path, link)
     for tool, status in ((fsck, 8), (dump, 2)):
         for name in (path, link):
-            expect(tool('--json=' + name, path), status, 'is what is to be read')
+            expect(tool('--json=' + name, path), status, 'is the image or a part of it')
     with open(path, 'rb') as file:
         is_(file.read() == data, True, 'the image is as it was')
 

@@ -95,7 +95,7 @@ def _():
     expect(make(fresh(), top, top), 1, 'unexpected')
 
 
-ABSENT = ['-m4096', '--MZ', '--zD', '--clean=data', '--incremental=data', '--gzinfo',
+ABSENT = ['-m4096', '--MZ', '--clean=data', '--incremental=data', '--gzinfo',
           '--vmdk-desc=x', '--s3=x', '--oci', '--dsunit=1', '--fsalignblks=1', '--zfeature-bits=1',
           '--async-queue-limit=1',
           '--ungzip=x', '--unxz=x']

@@ -11,7 +11,7 @@ from tap import Failure, Skip
 FILE = os.path.join(tools.SRCDIR, 'schema', 'erofs-tools-1.schema.json')
 # Another Python than Debian's has no modules of Debian's packages; these are plain Python.
 DEBIAN = '/usr/lib/python3/dist-packages'
-ORDER = ('schema tool version image image_base64 result exit superblock data_checked check extract verify '
+ORDER = ('schema tool version image image_base64 result exit superblock data_checked check extract build verify '
          'differences statistics inode entries extents findings findings_dropped skipped times engine').split()
 _validators = {}
 
