@@ -180,8 +180,9 @@ static int take_contents(struct input *in, struct node *node, const struct untar
 	r = copy_contents(in, node, e, path);
 	if (!r) {
 		in->temp_end = end;
-		/* all of it a hole, or one at the end: the file has to reach there */
-		if (in->temp >= 0 && ftruncate(in->temp, (off_t)end))
+		/* all of it a hole, or one at the end: there has to be a file, and it has to reach there */
+		r = e->size ? erofs_write_temp(in->w, &in->temp) : 0;
+		if (!r && in->temp >= 0 && ftruncate(in->temp, (off_t)end))
 			r = erofs_diag_fail(in->w->diag, -errno, AT_NOWHERE,
 					    "cannot write a temporary file in %s", erofs_temp_folder());
 	}

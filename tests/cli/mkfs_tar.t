@@ -340,6 +340,20 @@ def _():
                 is_(content(picture, '/' + name) == bytes_of(os.path.join(top, name)), True, name)
 
 
+@test('an archive whose only contents are a hole')
+def _():
+    top = fresh('src', make=True)
+    with open(os.path.join(top, 'hole'), 'wb') as file:
+        file.truncate(3000001)
+    done = subprocess.run(['tar', '-S', '-C', top, '-cf', '-', 'hole'], capture_output=True)
+    if done.returncode:
+        raise Skip('no tar')
+    for words in ([], ['-b512', '--verify']):
+        image = fresh('img')
+        expect(make(*FIXED, '--tar=f', *words, image, save(done.stdout)), 0, silent=True)
+        is_(dump('--cat', '--path=/hole', image).out == bytes(3000001), True, 'zeros')
+
+
 @test('missing parents and a missing root: root owns them, 0755, the build time')
 def _():
     found = members(made(archive(('f', 'a/b/c', b'1'))))
