@@ -57,7 +57,7 @@ struct run {
 
 static int make_image(struct run *r)
 {
-	struct cli_work work = { .verb = "writing", .eng = r->eng };
+	struct cli_work work = { .verb = "writing", .eng = r->eng, .has_totals = true };
 	struct erofs_write_options *w = &r->o->write;
 	struct cli_progress *progress;
 	int err;

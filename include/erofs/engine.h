@@ -54,7 +54,8 @@ EROFS_API int erofs_engine_is_cancelled(const struct erofs_engine *eng);
 struct erofs_progress {
 	uint64_t inodes;	/* walked or extracted in this run */
 	uint64_t bytes;		/* decoded or written in this run */
-	uint64_t total_inodes;	/* of the image, as its superblock says; 0: not known */
+	uint64_t total_inodes;	/* of the image, as its superblock says; to be written; 0: not known */
+	uint64_t total_bytes;	/* to be written; 0: not known */
 };
 
 /** erofs_engine_progress() - how far the run is that is going on. Async-signal-safe, any thread. */

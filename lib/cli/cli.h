@@ -291,12 +291,13 @@ struct cli_work {
 	struct erofs_engine *eng;	/* its run counts; NULL: @files and @bytes do */
 	int pass;			/* of -C, from 1 */
 	bool to_stdout;			/* where a line of progress would spoil it, if that is a terminal */
+	bool has_totals;		/* the engine knows them: the next two are not used */
 	uint64_t total_files;		/* 0: not known */
 	uint64_t total_bytes;		/* 0: not known */
 	_Atomic uint64_t files, bytes;	/* relaxed */
 };
 
-/* How far it is; total_inodes: as @work says. Async-signal-safe. */
+/* How far it is; totals as @work says. Async-signal-safe. */
 void erofs_cli_work_done(const struct cli_work *work, struct erofs_progress *ret_done);
 
 struct cli_progress;

@@ -41,15 +41,20 @@ void erofs_cli_work_done(const struct cli_work *work, struct erofs_progress *ret
 
 	if (work->eng)
 		erofs_engine_progress(work->eng, &done);
+	if (!work->has_totals) {
+		done.total_inodes = work->total_files;
+		done.total_bytes = work->total_bytes;
+	}
 	/* names of hard links count too, so there may be more than inodes */
-	done.total_inodes = done.inodes <= work->total_files ? work->total_files : 0;
+	if (done.inodes > done.total_inodes)
+		done.total_inodes = 0;
 	*ret_done = done;
 }
 
 /* 0: not known yet, or soon */
-static uint64_t seconds_left(const struct cli_work *work, const struct erofs_progress *done, uint64_t ns)
+static uint64_t seconds_left(const struct erofs_progress *done, uint64_t ns)
 {
-	double part = work->total_bytes ? (double)done->bytes / (double)work->total_bytes :
+	double part = done->total_bytes ? (double)done->bytes / (double)done->total_bytes :
 		      done->total_inodes ? (double)done->inodes / (double)done->total_inodes : 0;
 
 	if (ns < LEFT_AFTER_NS || part < LEFT_PART || part >= 1)
@@ -85,14 +90,14 @@ static void format_line(const struct cli_progress *p, FILE *out)
 		fprintf(out, " files");
 		comma = ", ";
 	}
-	if (done.bytes || work->total_bytes) {
+	if (done.bytes || done.total_bytes) {
 		fprintf(out, "%s%" PRIu64, comma, done.bytes >> 20);
-		if (work->total_bytes)
-			fprintf(out, " of %" PRIu64, work->total_bytes >> 20);
+		if (done.total_bytes)
+			fprintf(out, " of %" PRIu64, done.total_bytes >> 20);
 		fprintf(out, " MiB, %" PRIu64 " MiB/s",
 			ns ? (uint64_t)((double)done.bytes * 1e9 / (double)ns) >> 20 : 0);
 	}
-	format_time(left, seconds_left(work, &done, ns));
+	format_time(left, seconds_left(&done, ns));
 	fputs(left, out);
 }
 

@@ -77,15 +77,15 @@ static void tell(int number)
 	at = put_text(at, "<I> erofs: ");
 	if (work)
 		at = put_text(put_text(at, work->verb), ": ");
-	if (p.inodes || !work || !work->total_bytes) {
+	if (p.inodes || p.total_inodes || !p.total_bytes) {
 		at = put_number(at, p.inodes);
 		if (p.total_inodes)
 			at = put_number(put_text(at, " of "), p.total_inodes);
 		at = put_text(at, " files, ");
 	}
 	at = put_number(at, p.bytes >> 20);
-	if (work && work->total_bytes)
-		at = put_number(put_text(at, " of "), work->total_bytes >> 20);
+	if (p.total_bytes)
+		at = put_number(put_text(at, " of "), p.total_bytes >> 20);
 	at = put_text(at, " MiB so far\n");
 	written = write(STDERR_FILENO, line, (size_t)(at - line));
 	(void)written;

@@ -292,7 +292,7 @@ static int begin_job(struct erofs_engine *eng, struct erofs_image *img, struct e
 	pthread_mutex_lock(&eng->run);
 	atomic_store_explicit(&eng->done_inodes, 0, memory_order_relaxed);
 	atomic_store_explicit(&eng->done_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&eng->total_inodes, img ? img->super->info.inodes : 0, memory_order_relaxed);
+	erofs_job_expect(job, img ? img->super->info.inodes : 0, 0);
 	pthread_mutex_lock(&eng->lock);
 	eng->job = job;
 	pthread_mutex_unlock(&eng->lock);

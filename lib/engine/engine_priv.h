@@ -251,6 +251,9 @@ bool erofs_job_wait_for(struct job *job, bool (*is_ready)(void *arg), void *arg)
 /* Would a worker be glad of more work right now? A hint, cheap enough for every directory entry. */
 bool erofs_job_is_hungry(struct job *job);
 
+/* Progress: so many inodes and bytes there will be, 0: not known. */
+void erofs_job_expect(struct job *job, uint64_t inodes, uint64_t bytes);
+
 /* Progress: so many more inodes and bytes are done. Told to the engine now and then. */
 void erofs_lane_count(struct lane *lane, uint64_t inodes, uint64_t bytes);
 

@@ -148,6 +148,13 @@ void erofs_engine_progress(const struct erofs_engine *eng, struct erofs_progress
 	ret_progress->inodes = atomic_load_explicit(&eng->done_inodes, memory_order_relaxed);
 	ret_progress->bytes = atomic_load_explicit(&eng->done_bytes, memory_order_relaxed);
 	ret_progress->total_inodes = atomic_load_explicit(&eng->total_inodes, memory_order_relaxed);
+	ret_progress->total_bytes = atomic_load_explicit(&eng->total_bytes, memory_order_relaxed);
+}
+
+void erofs_job_expect(struct job *job, uint64_t inodes, uint64_t bytes)
+{
+	atomic_store_explicit(&job->eng->total_inodes, inodes, memory_order_relaxed);
+	atomic_store_explicit(&job->eng->total_bytes, bytes, memory_order_relaxed);
 }
 
 void erofs_lane_tell(struct lane *lane)

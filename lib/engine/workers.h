@@ -91,7 +91,7 @@ struct erofs_engine {
 	size_t		peak_bytes;	/* L  most decoded bytes in flight */
 	struct hist	waits;		/* L  as a worker's, of work that the owner took */
 	struct erofs_stats ended;	/* L  sums of the lanes of jobs that ended */
-	_Atomic uint64_t done_inodes, done_bytes, total_inodes;	/* A  relaxed: progress of the run */
+	_Atomic uint64_t done_inodes, done_bytes, total_inodes, total_bytes;	/* A  relaxed: progress of the run */
 };	/* L lock  C constant once created  A atomic, order stated */
 
 struct job {

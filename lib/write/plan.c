@@ -13,8 +13,14 @@ static void set_owner(const struct erofs_write_options *o, struct node *node)
 	node->gid = o->force_gid ? *o->force_gid : node->gid + o->gid_offset;
 }
 
-static void count_inode(struct erofs_write_result *counts, const struct node *node)
+static void count_inode(struct writer *w, const struct node *node)
 {
+	struct erofs_write_result *counts = &w->counts;
+
+	if (!S_ISDIR(node->mode) && !node->foreign) {
+		w->ahead_inodes++;
+		w->ahead_bytes += S_ISREG(node->mode) ? node->size : 0;
+	}
 	switch (node->mode & S_IFMT) {
 	case S_IFREG:
 		counts->files++;
@@ -34,7 +40,7 @@ static int plan_inode(struct writer *w, struct node *node)
 		node->mtime_nsec = 0;
 	}
 	node->ino = ++w->ninodes;
-	count_inode(&w->counts, node);
+	count_inode(w, node);
 	erofs_xattr_order(node);
 	if (S_ISDIR(node->mode))
 		node->size = erofs_dir_size(w, node);

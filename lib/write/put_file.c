@@ -280,6 +280,7 @@ int erofs_files_begin(struct writer *w)
 
 	if (err)
 		return err;
+	erofs_job_expect(w->job, w->ahead_inodes, w->ahead_bytes);
 	w->flight = malloc(sizeof(*w->flight));
 	if (!w->flight)
 		return -ENOMEM;

@@ -363,6 +363,7 @@ struct writer {
 	bool has_compressed, has_beside, has_twins, has_chunks; /* features in use */
 	struct erofs_compare_result verified;
 	struct erofs_write_result counts;	/* of kinds and bytes, nothing else */
+	uint64_t ahead_inodes, ahead_bytes;	/* of contents that the workers will read */
 	struct {
 		dev_t dev;
 		ino_t ino;

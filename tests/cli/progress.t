@@ -213,13 +213,22 @@ def _():
     check(0 < counts[0] < 3000 and counts == sorted(counts), counts)
 
 
-def made(*words, **how):
+LEFT = r'(, (\d+:)?\d+:\d\d left)?'
+TOTALS = r'0 of 1 files, \d+ of 1048576 MiB'
+
+
+def made(*words, archive=False, **how):
     """mkfs.erofs at a file that it cannot finish before the signal."""
     if not tools.MKFS:
         raise Skip('no mkfs.erofs')
     top, image = fresh('src', make=True), fresh('made')
     with open(os.path.join(top, 'holes'), 'wb') as file:
         file.truncate(1 << 40)
+    if archive:
+        source = fresh('tar')
+        if subprocess.run(['tar', '-S', '-C', top, '-cf', source, 'holes']).returncode:
+            raise Skip('no tar')
+        words, top = [*words, '--tar=f'], source
 
     def during(process):
         time.sleep(1.8)
@@ -237,22 +246,27 @@ def codecs():
     return tools.make('--version').out.decode()
 
 
-@test('R16, R22: mkfs.erofs on a terminal')
+@test('R16, R22: mkfs.erofs on a terminal: files and bytes, of how many')
 def _():
     run = made()
     lines = [line for line in run.shown if 'so far' not in line and line.strip()]
-    check(any(re.fullmatch(r'writing: \d+ MiB, \d+ MiB/s', line) for line in lines), run.err)
-    check(re.search(rb'<I> erofs: writing: \d+ MiB so far\r\n', run.err) or
-          re.search(rb'<I> erofs: writing: \d+ files, \d+ MiB so far\r\n', run.err), run.err)
+    check(any(re.fullmatch(r'writing: %s, \d+ MiB/s%s' % (TOTALS, LEFT), line) for line in lines), run.err)
+    check(re.search(rb'<I> erofs: writing: %s so far\r\n' % TOTALS.encode(), run.err), run.err)
+
+
+@test('R16: mkfs.erofs of an archive knows how much there is, too')
+def _():
+    lines = made('--progress', terminal=False, archive=True).err.decode().splitlines()
+    check(any(re.fullmatch(r'<I> erofs: writing: %s, \d+ MiB/s%s' % (TOTALS, LEFT), line) for line in lines), lines)
 
 
 @test('R16, R22: mkfs.erofs off a terminal: --progress, and --quiet')
 def _():
     lines = made('--progress', terminal=False).err.decode().splitlines()
-    check(any(re.fullmatch(r'<I> erofs: writing: \d+ MiB, \d+ MiB/s', line) for line in lines), lines)
+    check(any(re.fullmatch(r'<I> erofs: writing: %s, \d+ MiB/s%s' % (TOTALS, LEFT), line) for line in lines), lines)
     for words in (['--quiet', '--progress'], ['--no-progress', '--quiet']):
         run = made(*words, terminal=False)
-        check(re.match(rb'<I> erofs: writing: \d+ files, \d+ MiB so far\n', run.err), run.err)
+        check(re.match(rb'<I> erofs: writing: %s so far\n' % TOTALS.encode(), run.err), run.err)
         check(b'MiB/s' not in run.err, run.err)
     is_(b'MiB/s' in made('--no-progress').err, False)
 
