@@ -148,8 +148,7 @@ static int take_operands(int argc, char **argv, const struct cli_parse *p, struc
 				       "--mount-point" : o->fs_config ? "--fs-config-file" : o->contexts ?
 				       "--file-contexts" : "--product-out");
 	if (o->product_out && !o->fs_config)
-		return erofs_cli_usage(p->cli, p->usage_status,
-				       "--product-out without --fs-config-file is not implemented");
+		return erofs_cli_usage(p->cli, p->usage_status, "%s", CLI_PRODUCT_OUT_ALONE);
 	if (o->verify_what && !o->verify)
 		return erofs_cli_usage(p->cli, p->usage_status, "--verify-only needs --verify");
 	if (o->verify && o->verify_kind == EROFS_COMPARE_TAR && !strcmp(o->verify_source, "-") &&

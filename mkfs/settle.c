@@ -76,9 +76,8 @@ int mkfs_take_operands(int argc, char **argv, const struct cli_parse *p, struct 
 	if (o->json.path && (!strcmp(o->json.path, argv[at]) ||
 			     (o->manifest && strcmp(o->manifest, "-") && !strcmp(o->json.path, o->manifest))))
 		return erofs_cli_usage(p->cli, 1, "--json=%s names another output of this run", o->json.path);
-	/* owners would come from a table of Android's that is not here */
 	if (o->product_out && !o->write.fs_config_file)
-		return erofs_cli_usage(p->cli, 1, "--product-out without --fs-config-file is not implemented");
+		return erofs_cli_usage(p->cli, 1, "%s", CLI_PRODUCT_OUT_ALONE);
 	o->write.output = argv[at];
 	return take_sources(argc, argv, p, o);
 }
