@@ -380,6 +380,28 @@ def _():
     is_(contents(picture), OLD)
 
 
+@test('--verify reads the device of chunks, --blobdev: what is wrong there is named, and neither gets its name')
+def _():
+    top, blob = build(), tools.save(OLD)
+
+    def spoil(_):
+        temp, = glob.glob(glob.escape(blob) + '.*')
+        data = bytearray(contents(temp))
+        at = data.index(BIG[1 << 20:(1 << 20) + 4096])
+        data[at + 7] ^= 0x55
+        with open(temp, 'r+b') as file:
+            file.write(data)
+    for words in (['--chunksize=4096'], ['--chunksize=65536', '-Enoinline_data']):
+        result, picture = held(spoil, *words, '--blobdev=' + blob, top)
+        wanted = BIG[(1 << 20) + 7]
+        refused(result, picture, [('/big', 'data', '0x%02x at byte %d' % (wanted ^ 0x55, (1 << 20) + 7),
+                                   '0x%02x' % wanted)])
+        is_(contents(blob), OLD, 'the device of before')
+        is_(glob.glob(glob.escape(blob) + '.*'), [], 'no temporary file of it')
+        result, picture = held(nothing, *words, '--blobdev=' + fresh('blob'), top)
+        expect(result, 0, silent=True)
+
+
 @test('--verify: what is written in place looks like no image when it is not the same')
 def _():
     if not os.path.isdir('/dev/fd'):
