@@ -219,7 +219,10 @@ int erofs_output_finish(struct writer *w, struct output *out, uint64_t size)
 
 	if (!err && out->regular && ftruncate(out->fd, (off_t)(out->start + size)))
 		err = -errno;
-	return err ? fail_output(w, out, err) : 0;
+	if (err)
+		return fail_output(w, out, err);
+	out->end = out->start + size;
+	return 0;
 }
 
 int erofs_output_commit(struct writer *w, struct output *out)

@@ -53,6 +53,9 @@ def _():
         {'inodes': 7, 'files': 3, 'directories': 2, 'symlinks': 1, 'hard_links': 1, 'specials': 1,
          'bytes': 10007, 'image_bytes': os.path.getsize(image)}, 'build')
     is_(value['findings'], [], 'findings')
+    for words in (['-zlz4'], ['-b512'], ['-Enoinline_data'], ['--android-sparse'], ['-b65536']):
+        value, image = built(*words)
+        is_(value['build']['image_bytes'], os.path.getsize(image), words)
     check('wall_ns' in value['times'] and 'workers' in value['engine'], 'figures')
 
 
