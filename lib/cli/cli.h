@@ -191,7 +191,8 @@ struct cli_engine {
 
 /* Why --product-out alone is refused: what it stands for is in an Android build, not in the folder it names. */
 #define CLI_PRODUCT_OUT_ALONE "--product-out without --fs-config-file is not implemented: owners and modes would be " \
-	"those of a table that Android builds have inside; name a file with them (dump.erofs --android-config makes one)"
+	"those of a table that Android builds have inside; name a file with them " \
+	"(dump.erofs --android-config makes one)"
 
 /* --json, which is described in report.h. */
 struct cli_json_option {
