@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""mkfs.erofs --json (cli.md 8, 9; R6, R10, R11, R21, E4): one object of what was built, by the schema that is installed."""
+"""mkfs.erofs --json (cli.md 8, 9; R6, R10, R11, R21, E4): one object of what was built, by the installed schema."""
 import json
 import os
 import signal

@@ -21,8 +21,8 @@ tools.need(tools.MKFS, 'mkfs.erofs')
 tools.need(tools.FSCK, 'fsck.erofs')
 tools.need(tools.DUMP, 'dump.erofs')
 FIXED = ['-Uclear', '-T1700000000', '--mkfs-time', '--quiet']
-OPTIONS = [[], ['-zlz4', '-Eztailpacking,fragments'], ['-b512'], ['-b1024', '-zlz4'], ['-b16384'], ['-b65536', '--zD', '-zlz4'],
-           ['--chunksize=4096'], ['-zlz4', '-C65536', '-Ededupe'], ['--offset=8192'], ['--offset=1536', '-b512']]
+OPTIONS = [[], ['-zlz4', '-Eztailpacking,fragments'], ['-b512'], ['-b1024', '-zlz4'], ['-b16384'],
+           ['-b65536', '--zD', '-zlz4'], ['--chunksize=4096'], ['-zlz4', '-C65536', '-Ededupe'], ['--offset=8192'], ['--offset=1536', '-b512']]
 _source = []
 
 
@@ -126,8 +126,9 @@ def _():
     for image, more in ((plain, []), (packed, ['--android-sparse'])):
         notes.append(fresh('mtree'))
         lists.append(fresh('list'))
-        values.append(schema.report(expect(make(*FIXED, *words, *more, '--verify', '--json', '--manifest=' + notes[-1],
-                                                '--block-list-file=' + lists[-1], image, source()), 0).out))
+        words_of_it = [*words, *more, '--verify', '--json', '--manifest=' + notes[-1],
+                       '--block-list-file=' + lists[-1]]
+        values.append(schema.report(expect(make(*FIXED, *words_of_it, image, source()), 0).out))
     is_(content(notes[0]) == content(notes[1]), True, 'manifest')
     is_(content(lists[0]) == content(lists[1]), True, 'block list')
     is_(values[1]['superblock'], values[0]['superblock'], 'superblock')
