@@ -300,10 +300,12 @@ static int set_up(struct compare *c, const struct erofs_inode *start)
 	c->in_source.max_bytes = bytes / SOURCE_SHARE;
 	c->in_image.max_bytes = bytes / IMAGE_SHARE;
 	c->lanes = calloc(nlanes, sizeof(*c->lanes));
-	if (!c->lanes || erofs_imgnames_new(c->job, start, c->diag, bytes / MARKS_SHARE, &c->names))
+	if (!c->lanes)
 		return erofs_compare_no_memory(c);
 	for (i = 0; i < nlanes; i++)
 		c->lanes[i] = (struct compare_lane){ .c = c, .fd = -1 };
+	if (erofs_imgnames_new(c->job, start, c->diag, bytes / MARKS_SHARE, &c->names))
+		return erofs_compare_no_memory(c);
 	return 0;
 }
 
