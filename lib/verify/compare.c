@@ -267,13 +267,17 @@ static int find_extra(struct compare *c, const struct erofs_inode *start)
 			if (is_ignored(c, e->nid)) {
 				free(below);
 				below = strdup(e->path);
+				if (!below) {
+					err = erofs_compare_no_memory(c);
+					break;
+				}
 			}
 			continue;
 		}
 		free(path);
 		path = malloc(e->len + 2);
 		if (!path) {
-			err = -ENOMEM;
+			err = erofs_compare_no_memory(c);
 			break;
 		}
 		path[0] = '/';

@@ -86,12 +86,14 @@ static int check_links(struct compare *c, const struct compare_parcel *p, const 
 	if (r < 0)
 		return erofs_diag_fail(c->diag, r, AT_NOWHERE,
 				       "names of hard links do not fit the memory limit (see --max-memory)");
-	if (to && !r)
-		wanted = strdup(to);
+	if (to && !r && !(wanted = strdup(to)))
+		return erofs_compare_no_memory(c);
 	if ((to && r) || (!found && !wanted) || (found && wanted && !strcmp(found, wanted)))
 		return 0;
 	text = found ? escape_path(found) : NULL;
 	other = wanted ? escape_path(wanted) : NULL;
+	if ((found && !text) || (wanted && !other))
+		return erofs_compare_no_memory(c);
 	tell_item(c, p, item, "hardlink", text ? text : "none", other ? other : "none");
 	return 0;
 }
