@@ -53,9 +53,10 @@ static int gather_xattrs(struct compare_lane *l, const struct hostattr_of *of, s
 		return err;
 	for (at = 0; at < list->len; at += strlen(list->names + at) + 1)
 		count += erofs_compare_is_storable(list->names + at);
-	w->has |= COMPARE_XATTRS;
-	if (!count)
+	if (!count) {
+		w->has |= COMPARE_XATTRS;
 		return 0;
+	}
 	w->xattrs = b->len;
 	err = erofs_tarbuf_reserve(b, count * sizeof(struct wanted_xattr));
 	b->len += err ? 0 : count * sizeof(struct wanted_xattr);
@@ -72,6 +73,8 @@ static int gather_xattrs(struct compare_lane *l, const struct hostattr_of *of, s
 		memcpy(b->data + w->xattrs + w->nxattrs * sizeof(xa), &xa, sizeof(xa));
 		w->nxattrs++;
 	}
+	/* some of them would be as many differences */
+	w->has |= err ? 0 : COMPARE_XATTRS;
 	return err;
 }
 

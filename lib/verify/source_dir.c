@@ -118,6 +118,18 @@ static DIR *open_stream(struct dir_source *s, struct src_dir *dir)
 	return d;
 }
 
+/* The folder that s->path names: what of it was not read is not missing in it. */
+static int give_up_folder(struct compare *c, size_t path_len, int why, const char *what)
+{
+	struct compare_item item = { .ignore = true };
+	struct dir_source *s = erofs_dirsource_of(c);
+
+	c->failed = true;
+	s->path[path_len] = '\0';
+	erofs_diag_fail_path(c->diag, why, path_len ? s->path : "/", "%s", what);
+	return erofs_compare_look(c, &item, s->path + (path_len > 0), path_len ? path_len - 1 : 0);
+}
+
 static int push_level(struct compare *c, struct src_dir *dir, size_t path_len)
 {
 	struct dir_source *s = erofs_dirsource_of(c);
@@ -137,9 +149,7 @@ static int push_level(struct compare *c, struct src_dir *dir, size_t path_len)
 	v->stream = open_stream(s, dir);
 	if (v->stream)
 		return 0;
-	c->failed = true;
-	erofs_diag_fail_path(c->diag, -errno, s->path, "cannot read the folder");
-	return 0;
+	return give_up_folder(c, path_len, -errno, "cannot read the folder");
 }
 
 static void pop_level(struct dir_source *s)
@@ -189,9 +199,7 @@ static int enter(struct compare *c, struct src_dir *up, const char *name, size_t
 	err = erofs_tree_enter(&s->tree, erofs_dirsource_handle(s, up), dir->name, &dir->td);
 	if (err) {
 		free(dir);
-		c->failed = true;
-		erofs_diag_fail_path(c->diag, err, s->path, "cannot open the folder");
-		return 0;
+		return give_up_folder(c, path_len, err, "cannot open the folder");
 	}
 	dir->refs = 1;
 	dir->up = up;
@@ -242,12 +250,7 @@ static int step(struct compare *c)
 			return 0;
 		}
 		err = read_names(s, v);
-		if (!err || err == -ENOMEM)
-			return err;
-		s->path[path_len] = '\0';
-		c->failed = true;
-		erofs_diag_fail_path(c->diag, err, path_len ? s->path : "/", "cannot read the folder");
-		return 0;
+		return !err || err == -ENOMEM ? err : give_up_folder(c, path_len, err, "cannot read the folder");
 	}
 	name = (const char *)v->names.data + v->order[v->next++];
 	len = strlen(name + 1);
