@@ -113,19 +113,20 @@ static void take_stat(struct wanted *w, const struct stat *st)
 	w->nlink = st->st_nlink;
 }
 
-/* A descriptor where one can be had without side effects; -1: look at the name. */
+/* A descriptor where one can be had without side effects; negative errno: look at the name. */
 static int open_item(const struct compare *c, const struct compare_item *item, int dirfd, const char *name)
 {
 	unsigned int for_fd = EROFS_COMPARE_DATA | COMPARE_XATTRS;
+	int fd;
 
 	if (item->kind == DIRENT_DIR)
 		for_fd = COMPARE_XATTRS;
-	else if (item->kind != DIRENT_REG)
-		return -1;
-	if (!(c->what & for_fd))
-		return -1;
-	return openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC |
-		      (item->kind == DIRENT_DIR ? O_DIRECTORY : 0));
+	/* if it is a file after all it became one meanwhile */
+	if ((item->kind != DIRENT_DIR && item->kind != DIRENT_REG) || !(c->what & for_fd))
+		return -ESTALE;
+	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC |
+		    (item->kind == DIRENT_DIR ? O_DIRECTORY : 0));
+	return fd < 0 ? -errno : fd;
 }
 
 static int look(struct compare_lane *l, const struct compare_parcel *p, const struct compare_item *item, int dirfd,
@@ -135,25 +136,27 @@ static int look(struct compare_lane *l, const struct compare_parcel *p, const st
 									     strrchr(path, '/') + 1 : ".";
 	char proc[64 + NAME_MAX];
 	struct stat st;
-	int err = 0, again;
+	int err = 0, again, fd = open_item(l->c, item, dirfd, name);
 
-	l->fd = open_item(l->c, item, dirfd, name);
+	l->fd = fd < 0 ? -1 : fd;
 	if (l->fd >= 0 ? fstat(l->fd, &st) : fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return fail(l, p, item, -errno, "cannot look at it");
 	take_stat(w, &st);
 	w->is_image = erofs_dirsource_of(l->c)->has_image && st.st_dev == erofs_dirsource_of(l->c)->image_dev &&
 		      st.st_ino == erofs_dirsource_of(l->c)->image_ino;
-	if (p->is_range)
-		w->has |= l->fd >= 0 ? EROFS_COMPARE_DATA : 0;
-	if (p->is_range)
+	if (p->is_range && fd < 0)
+		return fail(l, p, item, fd, "cannot open it");
+	if (p->is_range) {
+		w->has |= EROFS_COMPARE_DATA;
 		return 0;
+	}
 	if (S_ISLNK(st.st_mode) && l->c->what & EROFS_COMPARE_LINK)
 		err = gather_target(l, dirfd, name, w);
 	if (err)
 		return fail(l, p, item, err, "cannot read the symlink");
 	if (S_ISREG(st.st_mode) && l->c->what & EROFS_COMPARE_DATA) {
 		if (l->fd < 0 && item->is_there)
-			err = fail(l, p, item, -EACCES, "cannot open it");
+			err = fail(l, p, item, fd, "cannot open it");
 		w->has |= l->fd >= 0 ? EROFS_COMPARE_DATA : 0;
 	}
 	if (!(l->c->what & COMPARE_XATTRS) || !item->is_there)
