@@ -228,10 +228,12 @@ static int read_hints(struct writer *w)
 
 	if (!file)
 		return erofs_diag_fail(w->diag, -errno, AT_NOWHERE, "cannot open %s", w->o->compress_hints);
-	while (!err && getline(&text, &room, file) >= 0)
+	while (!err && (errno = 0, getline(&text, &room, file) >= 0))
 		err = take_hint(w, text, ++line);
-	if (!err && ferror(file))
-		err = erofs_diag_fail(w->diag, -EIO, AT_NOWHERE, "cannot read %s", w->o->compress_hints);
+	/* without memory for a line there is no error of the file */
+	if (!err && (ferror(file) || errno == ENOMEM))
+		err = erofs_diag_fail(w->diag, errno ? -errno : -EIO, AT_NOWHERE, "cannot read %s",
+				      w->o->compress_hints);
 	free(text);
 	fclose(file);
 	return err;
