@@ -16,7 +16,7 @@
 const char *const fault_names[K_COUNT] = {
 	"memory", "pread", "open", "openat", "mmap", "pthread_create", "memfd_create", "pwrite", "mkdirat",
 	"linkat", "symlinkat", "mknodat", "ftruncate", "fchown", "fchmod", "futimens", "close", "write", "rename",
-	"fdopendir", "readlinkat", "xattr", "fsync",
+	"fdopendir", "readlinkat", "xattr", "fsync", "read", "stat", "readdir", "seek",
 };
 
 static _Atomic int armed = -1;		/* the kind that is to fail, -1: none */
@@ -77,6 +77,16 @@ WRAP(int, fsync, K_FLUSH, EIO, (int fd), (fd))
 WRAP(ssize_t, readlinkat, K_TARGET, EIO, (int fd, const char *p, char *b, size_t n), (fd, p, b, n))
 WRAP(ssize_t, llistxattr, K_XATTR, EIO, (const char *p, char *b, size_t n), (p, b, n))
 WRAP(ssize_t, lgetxattr, K_XATTR, EIO, (const char *p, const char *k, void *b, size_t n), (p, k, b, n))
+WRAP(ssize_t, flistxattr, K_XATTR, EIO, (int fd, char *b, size_t n), (fd, b, n))
+WRAP(ssize_t, fgetxattr, K_XATTR, EIO, (int fd, const char *k, void *b, size_t n), (fd, k, b, n))
+WRAP(ssize_t, read, K_READ, EIO, (int fd, void *b, size_t n), (fd, b, n))
+WRAP(int, fstat, K_STAT, EIO, (int fd, struct stat *st), (fd, st))
+WRAP(int, stat, K_STAT, EIO, (const char *p, struct stat *st), (p, st))
+WRAP(int, fstatat, K_STAT, EIO, (int fd, const char *p, struct stat *st, int f), (fd, p, st, f))
+WRAP(off_t, lseek, K_SEEK, EIO, (int fd, off_t o, int w), (fd, o, w))
+WRAP(int, fseek, K_SEEK, EIO, (FILE *f, long o, int w), (f, o, w))
+WRAP(ssize_t, __getdelim, K_MEMORY, ENOMEM, (char **l, size_t *n, int c, FILE *f), (l, n, c, f))
+WRAP(ssize_t, getline, K_MEMORY, ENOMEM, (char **l, size_t *n, FILE *f), (l, n, f))
 WRAP(int, memfd_create, K_MEMFD, ENOSYS, (const char *n, unsigned int f), (n, f))
 WRAP(int, mkdirat, K_MKDIR, ENOSPC, (int fd, const char *n, mode_t m), (fd, n, m))
 WRAP(int, linkat, K_LINK, ENOSPC, (int a, const char *b, int c, const char *d, int e), (a, b, c, d, e))
@@ -163,5 +173,25 @@ DIR *__wrap_fdopendir(int fd)
 	if (!fails(K_FOLDER))
 		return __real_fdopendir(fd);
 	errno = ENOMEM;
+	return NULL;
+}
+
+struct dirent *__real_readdir(DIR *d);
+struct dirent *__wrap_readdir(DIR *d);
+struct dirent *__wrap_readdir(DIR *d)
+{
+	if (!fails(K_NAMES))
+		return __real_readdir(d);
+	errno = EIO;
+	return NULL;
+}
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	if (!fails(K_OPEN))
+		return __real_fopen(path, mode);
+	errno = EMFILE;
 	return NULL;
 }
