@@ -5,6 +5,7 @@
  * the file of before and nothing beside it; one that succeeded made the same bytes as one without a fault.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,12 +23,13 @@
 #define STEP 4
 #define MANY_KINDS 4			/* the first of all, with many files */
 
-static char top[64], source[80], folder[80], output[80], hints[80];
+static char top[64], source[80], archive[80], folder[80], output[80], hints[80];
 
 struct setting {
 	const char *name, *compressors;
 	int ztailpacking, fragments, all_fragments, dedupe, legacy, encoded;
 	uint32_t pcluster;
+	bool tar;		/* of an archive */
 	bool many;		/* the tree of many files: enough for equal ones to be seen */
 };
 
@@ -37,6 +39,7 @@ static const struct setting settings[] = {
 	{ .name = "deflate, fragments", .compressors = "deflate:lz4", .fragments = 1, .ztailpacking = 1 },
 	{ .name = "lzma, all-fragments, dedupe", .compressors = "lzma,1:lz4", .fragments = 1, .all_fragments = 1,
 	  .dedupe = 1 },
+	{ .name = "zstd of an archive", .compressors = "zstd,1:lz4", .fragments = 1, .tar = true },
 	{ .name = "lz4, dedupe, fragments", .compressors = "lz4:lz4hc", .dedupe = 1, .fragments = 1, .many = true },
 	{ .name = "zstd, dedupe, 48bit", .compressors = "zstd,1:lz4", .dedupe = 1, .encoded = 1, .many = true },
 };
@@ -133,7 +136,8 @@ static struct outcome run(const struct setting *s, enum kind kind, long n, const
 	static const char *const no_paths[] = { "text1", NULL };
 	struct erofs_engine_options options = { .size = sizeof(options), .workers = workers };
 	struct erofs_write_options w = {
-		.size = sizeof(w), .output = output, .source = source, .has_uuid = 1, .has_time = 1,
+		.size = sizeof(w), .output = output, .source = s->tar ? archive : source,
+		.source_type = s->tar ? EROFS_WRITE_TAR : EROFS_WRITE_DIRECTORY, .has_uuid = 1, .has_time = 1,
 		.xattr_tolerance = 2, .exclude_paths = no_paths, .fsync = !s->compressors,
 			.compressors = s->compressors,
 		.compress_hints = s->compressors ? hints : NULL, .pcluster_size = s->pcluster,
@@ -163,6 +167,23 @@ static struct outcome run(const struct setting *s, enum kind kind, long n, const
 	erofs_diag_free(diag);
 	look(&o);
 	return o;
+}
+
+/* The archive of what the image shows that was made last. */
+static bool make_archive(void)
+{
+	struct erofs_engine_options options = { .size = sizeof(options), .workers = "1" };
+	struct erofs_tar_options tar = { .size = sizeof(tar), .fd = open(archive, O_CREAT | O_TRUNC | O_WRONLY, 0600) };
+	struct erofs_engine *eng = NULL;
+	struct erofs_image *img = NULL;
+	bool ok = tar.fd >= 0 && !erofs_open(output, NULL, NULL, &img) && !erofs_engine_new(&options, NULL, &eng) &&
+		  !erofs_to_tar(img, eng, &tar, NULL, NULL);
+
+	erofs_engine_free(eng);
+	erofs_close(img);
+	if (tar.fd >= 0)
+		close(tar.fd);
+	return ok;
 }
 
 static bool is_right(const struct outcome *o, const struct outcome *whole)
@@ -208,6 +229,7 @@ static bool prepare(void)
 	if (!mkdtemp(top))
 		return false;
 	snprintf(source, sizeof(source), "%s/source", top);
+	snprintf(archive, sizeof(archive), "%s/archive", top);
 	snprintf(folder, sizeof(folder), "%s/out", top);
 	snprintf(output, sizeof(output), "%s/out/image", top);
 	snprintf(hints, sizeof(hints), "%s/hints", top);
@@ -223,7 +245,7 @@ int main(void)
 {
 	static const enum kind kinds[] = {
 		K_MEMORY, K_PREAD, K_PWRITE, K_OPENAT, K_OPEN, K_TRUNCATE, K_CLOSE,
-		K_RENAME, K_THREAD, K_CHMOD, K_FOLDER, K_TARGET, K_XATTR, K_FLUSH,
+		K_RENAME, K_THREAD, K_CHMOD, K_FOLDER, K_TARGET, K_XATTR, K_FLUSH, K_READ, K_STAT, K_NAMES, K_SEEK,
 	};
 	const unsigned int nkinds = sizeof(kinds) / sizeof(*kinds), nsettings = sizeof(settings) / sizeof(*settings);
 	static const char *const workers[] = { "1", "2" };
@@ -244,6 +266,11 @@ int main(void)
 		if (s->many && !(i % 2))
 			continue;
 		make_tree(s->many);
+		if (s->tar) {
+			run(&settings[0], K_COUNT, 0, "1");
+			if (!make_archive())
+				printf("# the archive cannot be made\n");
+		}
 		whole = run(s, K_COUNT, 0, workers[i % 2]);
 		for (k = 0; k < (s->many ? MANY_KINDS : nkinds); k++) {
 			long runs = 0;
