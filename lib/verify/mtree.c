@@ -32,6 +32,7 @@ static int add_line(struct mtree_line *l)
 			return ferror(l->file) ? -EIO : b->len > start;
 		n = strlen(at);
 		b->len += n;
+		l->bytes += n;
 		if (n && at[n - 1] == '\n') {
 			b->data[--b->len] = '\0';
 			l->next++;
@@ -39,8 +40,9 @@ static int add_line(struct mtree_line *l)
 		}
 		if (n == READ_ROOM - 1)
 			continue;
-		if (!feof(l->file))
-			return -EINVAL;		/* a NUL */
+		/* a NUL: more was read than shows */
+		if (!feof(l->file) || ftello(l->file) != (off_t)l->bytes)
+			return -EINVAL;
 		l->next++;
 		return 1;
 	}

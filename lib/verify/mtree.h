@@ -29,6 +29,7 @@ struct mtree_line {
 	struct tarbuf text;		/* terminated */
 	uint64_t number;		/* of the line where it begins */
 	uint64_t next;
+	uint64_t bytes;			/* of the file, taken */
 };
 
 /* The next line that is not empty, joined. 1, 0 at the end, negative errno. -EOVERFLOW: too long. */

@@ -321,7 +321,7 @@ static int look_for_comments(struct compare *c, struct mtree_source *s)
 	}
 	if (r < 0)
 		return fail_read(c, s, r);
-	s->in.next = 0;
+	s->in.next = s->in.bytes = 0;
 	if (fseek(s->in.file, 0, SEEK_SET))
 		return erofs_diag_fail(c->diag, -errno, AT_NOWHERE, "%s is read twice, and cannot be", c->opt->source);
 	return 0;

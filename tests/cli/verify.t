@@ -258,6 +258,8 @@ def _():
         number = 5 if line == b'..\n..' else 4
         wanted = ':%d: .*%s' % (number, re.escape(text))
         check(re.search(wanted, result.text) and result.status & 8, '%s\nwanted %s' % (result, wanted))
+    cut = tools.save(b'#mtree\n./a type=file\0 mode=0777')
+    expect(fsck('--verify=mtree:' + cut, image()), 8, ':2: contains NUL')
     expect(fsck('--verify=mtree:/nonexistent', image()), 8, 'cannot open /nonexistent')
 
 

@@ -67,12 +67,25 @@ static void a_line_of_many_pieces_is_whole_and_one_without_end_is_refused(void *
 
 static void a_nul_in_a_line_is_refused(void **state)
 {
-	static const char text[] = "a type\0=file\nb\n";
-	struct mtree_line l = lines_of(text, sizeof(text) - 1);
+	static const struct {
+		const char *text;
+		size_t len;
+	} cases[] = {
+		{ "a type\0=file\nb\n", 16 },
+		/* in the last line, which has no end */
+		{ "#mtree\n\0", 8 }, { "#mtree\na type=file\0", 19 }, { "#mtree\na type=file\0 mode=0777", 29 },
+	};
+	size_t i;
 
 	(void)state;
-	assert_int_equal(erofs_mtree_next(&l), -EINVAL);
-	close_lines(&l);
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct mtree_line l = lines_of(cases[i].text, cases[i].len);
+
+		if (i)
+			assert_int_equal(erofs_mtree_next(&l), 1);
+		assert_int_equal(erofs_mtree_next(&l), -EINVAL);
+		close_lines(&l);
+	}
 }
 
 static void escapes_are_octal_or_of_c(void **state)
