@@ -152,6 +152,8 @@ static int make_lists(const char *folder, struct erofs_engine *eng, struct erofs
 	err = erofs_to_tar(img, eng, &tar, diag, NULL);
 	if (!err)
 		err = erofs_to_mtree(img, eng, &mtree, diag, NULL);
+	if (err == -EOPNOTSUPP)
+		err = 0;		/* no digests here, and so no manifests */
 	close(tar.fd);
 	close(mtree.fd);
 	erofs_close(img);
@@ -392,6 +394,10 @@ int main(void)
 				long runs = 0;
 				unsigned int wrong = 1;
 
+				if (whole.err == -EOPNOTSUPP) {
+					printf("ok %u # SKIP %s: a library is not there\n", ++number, s->name);
+					continue;
+				}
 				if (is_whole(s, &whole))
 					wrong = try_kind(s, kinds[k], workers[i % 2], &whole, &runs);
 				else
