@@ -157,12 +157,11 @@ int erofs_zout_publish(struct writer *w, struct twins *t, const struct zout *out
 		if (e->twin) {
 			w->deduplicated += e->dlen;
 			w->has_twins = true;
-		}
-		if (e->twin || e->beside || e->kind == ZEXT_FRAGMENT)
 			continue;
+		}
 		if (e->kind == ZEXT_CODED && out->prints[i].key)
 			err = add_twin(t, &out->prints[i], e, block, serial);
-		block += div_up_pow2(e->plen, w->blkbits);
+		block += erofs_zext_blocks(e, w->blkbits);
 	}
 	return err;
 }

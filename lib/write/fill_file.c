@@ -117,7 +117,7 @@ static bool pays(const struct writer *w, const struct item *it)
 
 	if (out->fragment || !it->first || !it->last || has_twins(out))
 		return true;
-	return out->blocks.len + out->beside.len + erofs_zmap_bound(w, it->len) < raw_cost(w, it->node);
+	return out->blocks.len + out->beside.len + erofs_zmap_estimate(w, it->len) < raw_cost(w, it->node);
 }
 
 /* The next item gets another buffer: cheaper than a copy. */

@@ -179,7 +179,7 @@ static int copy_blocks(struct writer *w, uint64_t from, uint64_t len, uint64_t t
 
 static uint64_t stored_bytes(const struct writer *w, const struct zext *e)
 {
-	return e->beside || e->kind == ZEXT_FRAGMENT ? 0 : round_up_u64(e->plen, w->blksz);
+	return (uint64_t)erofs_zext_blocks(e, w->blkbits) << w->blkbits;
 }
 
 /* Of pclusters that are there for another extent. */
@@ -199,7 +199,7 @@ static int twins_pay(const struct writer *w, const struct zmap *m, uint64_t save
 	struct body body = { 0 };
 	int err = saved ? erofs_zmap_make(w, m, &body) : 0;
 
-	*ret = !saved || body.map_len <= erofs_zmap_bound(w, m->size) + saved;
+	*ret = !saved || body.map_len <= erofs_zmap_estimate(w, m->size) + saved;
 	free((void *)body.map);
 	return err;
 }

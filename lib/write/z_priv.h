@@ -68,6 +68,12 @@ struct zext {
 	uint64_t block;			/* twins: where it is */
 };
 
+/* Blocks that its pcluster takes, whoever stored it. */
+static inline uint32_t erofs_zext_blocks(const struct zext *e, unsigned int blkbits)
+{
+	return e->beside || e->kind == ZEXT_FRAGMENT ? 0 : (uint32_t)div_up_pow2(e->plen, blkbits);
+}
+
 /* What an extent is found by: the hash of some of its first bytes. */
 struct zprint {
 	uint64_t key;			/* 0: it cannot be found */
@@ -146,8 +152,8 @@ struct zmap {
 
 /* Header and indexes, 8-aligned. Fills layout, u, map, map_len, map_align of @body; free body->map. */
 int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *body);
-/* How long it will be, at most. */
-uint64_t erofs_zmap_bound(const struct writer *w, uint64_t size);
+/* How long it will be with compact indexes and without twins, give or take what aligns their packs. */
+uint64_t erofs_zmap_estimate(const struct writer *w, uint64_t size);
 /* Bytes by which the map of a file grows because one of its extents goes on in another: only full indexes say that. */
 uint64_t erofs_zmap_partial_costs(const struct writer *w, uint64_t size);
 /* The map of a file that is a fragment as a whole: 16 bytes. */

@@ -53,14 +53,12 @@ struct cursor {
 
 static uint32_t blocks_of(const struct zext *e, unsigned int bits)
 {
-	if (e->kind == ZEXT_FRAGMENT)
-		return 0;
-	return e->beside ? 1 : (uint32_t)div_up_pow2(e->plen, bits);
+	return e->beside ? 1 : erofs_zext_blocks(e, bits);
 }
 
 static uint32_t own_blocks(const struct zext *e, unsigned int bits)
 {
-	return e->twin || e->beside ? 0 : blocks_of(e, bits);
+	return e->twin ? 0 : erofs_zext_blocks(e, bits);
 }
 
 static void begin_extent(struct cursor *c, struct lcl *l)
@@ -137,7 +135,8 @@ static struct shape look(const struct writer *w, const struct zmap *m)
 	return s;
 }
 
-static void fill_header(const struct zmap *m, const struct shape *s, uint8_t *dst)
+/* @advise: of the form, beside those of the shape */
+static void fill_header(const struct zmap *m, const struct shape *s, unsigned int advise, uint8_t *dst)
 {
 	struct disk_map_header *h = (struct disk_map_header *)dst;
 
@@ -145,13 +144,13 @@ static void fill_header(const struct zmap *m, const struct shape *s, uint8_t *ds
 		h->h_fragmentoff = le32_of((uint32_t)m->fragment);
 	else if (s->beside)
 		h->h_fragmentoff = le32_of(m->ext[m->count - 1].plen << 16);
-	h->h_advise = le16_of((uint16_t)s->advise);
+	h->h_advise = le16_of((uint16_t)(s->advise | advise));
 	h->h_algorithmtype = (uint8_t)m->alg;
 }
 
 /* ---- full indexes ---- */
 
-static uint8_t *make_full(const struct writer *w, const struct zmap *m, struct shape *s, size_t *ret_len)
+static uint8_t *make_full(const struct writer *w, const struct zmap *m, const struct shape *s, size_t *ret_len)
 {
 	size_t len = 16 + (size_t)s->nlcl * sizeof(struct disk_full_index);
 	struct cursor c = start(m, w->blkbits, s->big);
@@ -162,9 +161,7 @@ static uint8_t *make_full(const struct writer *w, const struct zmap *m, struct s
 
 	if (!map)
 		return NULL;
-	if (s->big)
-		s->advise |= ADVISE_BIG_1;
-	fill_header(m, s, map);
+	fill_header(m, s, s->big ? ADVISE_BIG_1 : 0, map);
 	d = (struct disk_full_index *)(map + 16);
 	for (i = 0; i < s->nlcl; i++, d++) {
 		next_lcl(&c, &l);
@@ -251,9 +248,10 @@ static bool fill_pack(const struct pack *p, struct cursor *c, uint64_t left, uin
 }
 
 /* 0, -ENOMEM, -ERANGE: only full indexes can say it. */
-static int make_compact(const struct writer *w, const struct zmap *m, struct shape *s, uint8_t **ret, size_t *ret_len)
+static int make_compact(const struct writer *w, const struct zmap *m, const struct shape *s, uint8_t **ret,
+			size_t *ret_len)
 {
-	unsigned int lobits = w->blkbits < 12 ? 12 : w->blkbits;
+	unsigned int lobits = w->blkbits < 12 ? 12 : w->blkbits, advise = s->big ? ADVISE_BIG_1 | ADVISE_BIG_2 : 0;
 	const struct pack four = { 8, 2, 16, lobits, s->big }, two = { 32, 16, 14, lobits, s->big };
 	uint64_t ebase = round_up_u64(m->head, 8) + sizeof(struct disk_map_header), done = 0;
 	uint64_t n4a = (32 - ebase % 32) / 4 % 8, n2 = 0, len;
@@ -263,16 +261,14 @@ static int make_compact(const struct writer *w, const struct zmap *m, struct sha
 
 	/* sixteen with one address: there is none for twins */
 	if (w->blkbits <= MAX_2B_BITS && !s->twins) {
-		s->advise |= ADVISE_2B;
+		advise |= ADVISE_2B;
 		n2 = n4a < s->nlcl ? round_down_u64(s->nlcl - n4a, 16) : 0;
 	}
-	if (s->big)
-		s->advise |= ADVISE_BIG_1 | ADVISE_BIG_2;
 	len = sizeof(struct disk_map_header) + 2 * n2 + 4 * round_up_u64(s->nlcl - n2, 2);
 	map = calloc(1, (size_t)len);
 	if (!map)
 		return -ENOMEM;
-	fill_header(m, s, map);
+	fill_header(m, s, advise, map);
 	at = map + sizeof(struct disk_map_header);
 	while (done < s->nlcl) {
 		bool is_two = n2 && done >= n4a && done < n4a + n2;
@@ -290,7 +286,7 @@ static int make_compact(const struct writer *w, const struct zmap *m, struct sha
 
 /* ---- encoded extents, of 16 bytes: every length and any address ---- */
 
-static uint8_t *make_encoded(const struct writer *w, const struct zmap *m, struct shape *s, size_t *ret_len)
+static uint8_t *make_encoded(const struct writer *w, const struct zmap *m, const struct shape *s, size_t *ret_len)
 {
 	size_t size = m->size > UINT32_MAX ? 32 : 16;
 	/* records are aligned to their size */
@@ -334,7 +330,7 @@ static uint8_t *make_encoded(const struct writer *w, const struct zmap *m, struc
 
 int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *body)
 {
-	struct shape s = look(w, m), full = s;
+	const struct shape s = look(w, m);
 	bool compact = !m->encoded && !m->legacy && !s.partial && w->blkbits <= MAX_COMPACT_BITS &&
 		       m->fragment <= UINT32_MAX;
 	uint8_t *map = NULL;
@@ -348,7 +344,7 @@ int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *b
 	}
 	body->layout = map ? 3 : 1;
 	if (!map)
-		map = m->encoded ? make_encoded(w, m, &full, &len) : make_full(w, m, &full, &len);
+		map = m->encoded ? make_encoded(w, m, &s, &len) : make_full(w, m, &s, &len);
 	if (!map)
 		return -ENOMEM;
 	body->u = (uint32_t)s.blocks;
@@ -358,7 +354,7 @@ int erofs_zmap_make(const struct writer *w, const struct zmap *m, struct body *b
 	return 0;
 }
 
-uint64_t erofs_zmap_bound(const struct writer *w, uint64_t size)
+uint64_t erofs_zmap_estimate(const struct writer *w, uint64_t size)
 {
 	return 16 + div_up_pow2(size, w->blkbits) * (w->blkbits <= MAX_2B_BITS ? 2 : 4);
 }
