@@ -200,22 +200,14 @@ static int put_lists(struct cli_report *r, const struct dump_facts *f)
 	return extents || (f->has_entries && names.left && names.left != UINT64_MAX) ? -EIO : 0;
 }
 
-static const char *name_result(const struct dump_facts *f, struct erofs_diag *diag)
-{
-	if (f->signal)
-		return "cancelled";
-	if (erofs_diag_count(diag, EROFS_SEV_CORRUPT))
-		return "damaged";
-	return f->status ? "failed" : "clean";
-}
-
 int dump_write_report(struct cli_report *r, struct erofs_diag *diag, const struct dump_facts *f)
 {
 	struct erofs_super_info info;
 	int err, more;
 
 	/* what a shell sees of a process that a signal ended */
-	erofs_report_begin(r, name_result(f, diag), f->signal ? 128 + f->signal : f->status);
+	erofs_report_begin(r, f->signal, erofs_diag_count(diag, EROFS_SEV_CORRUPT),
+			   f->signal ? 128 + f->signal : f->status);
 	if (f->has_super) {
 		erofs_image_super(f->img, &info);
 		erofs_report_super(r, &info);

@@ -2,15 +2,6 @@
 /* The report of --json (cli.md 9): what was checked or extracted, and what was found. */
 #include "fsck.h"
 
-static const char *name_result(int status)
-{
-	if (status & CLI_FSCK_CANCELLED)
-		return "cancelled";
-	if (status & CLI_FSCK_DAMAGE)
-		return "damaged";
-	return status ? "failed" : "clean";
-}
-
 static void put_check(struct cli_json *j, const struct erofs_check_result *c)
 {
 	erofs_json_object(j, "check");
@@ -41,7 +32,7 @@ int fsck_write_report(struct cli_report *r, struct erofs_diag *diag, const struc
 	struct erofs_super_info info;
 	struct cli_json *j = &r->json;
 
-	erofs_report_begin(r, name_result(f->status), f->status);
+	erofs_report_begin(r, f->status & CLI_FSCK_CANCELLED, f->status & CLI_FSCK_DAMAGE, f->status);
 	if (f->img) {
 		erofs_image_super(f->img, &info);
 		erofs_report_super(r, &info);

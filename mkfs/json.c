@@ -23,13 +23,9 @@ int mkfs_open_report(struct cli_report *r, struct cli *cli, const struct mkfs_op
 	return err;
 }
 
-static const char *name_result(const struct mkfs_facts *f, struct erofs_diag *diag)
+static bool is_damaged(const struct mkfs_facts *f, struct erofs_diag *diag)
 {
-	if (erofs_cli_caught_signal())
-		return "cancelled";
-	if ((diag && erofs_diag_count(diag, EROFS_SEV_CORRUPT)) || (f->result && f->result->verified.differences))
-		return "damaged";
-	return f->status ? "failed" : "clean";
+	return (diag && erofs_diag_count(diag, EROFS_SEV_CORRUPT)) || (f->result && f->result->verified.differences);
 }
 
 /* As all readers find it. */
@@ -69,7 +65,7 @@ int mkfs_write_report(struct cli_report *r, struct erofs_diag *diag, const struc
 	struct cli_json *j = &r->json;
 
 	/* what a shell sees of a process that a signal ended */
-	erofs_report_begin(r, name_result(f, diag), number ? 128 + number : f->status);
+	erofs_report_begin(r, number, is_damaged(f, diag), number ? 128 + number : f->status);
 	if (f->built) {
 		put_super(r, f);
 		put_build(j, f->result);

@@ -84,8 +84,9 @@ int erofs_report_open(struct cli_report *r, struct cli *cli, const struct cli_js
 	return 0;
 }
 
-void erofs_report_begin(struct cli_report *r, const char *result, int exit)
+void erofs_report_begin(struct cli_report *r, bool cancelled, bool damaged, int exit)
 {
+	const char *result = cancelled ? "cancelled" : damaged ? "damaged" : exit ? "failed" : "clean";
 	const char *image = r->image;
 
 	erofs_json_object(&r->json, NULL);

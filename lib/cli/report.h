@@ -44,8 +44,8 @@ bool erofs_report_is_stdout(const struct cli_json_option *o);
 int erofs_report_open(struct cli_report *r, struct cli *cli, const struct cli_json_option *o,
 		      const struct cli_input *in);
 
-/* Schema, tool, version, image, @result ("clean", "damaged", "failed", "cancelled") and @exit. */
-void erofs_report_begin(struct cli_report *r, const char *result, int exit);
+/* Schema, tool, version, image, the result in a word, and @exit. */
+void erofs_report_begin(struct cli_report *r, bool cancelled, bool damaged, int exit);
 void erofs_report_super(struct cli_report *r, const struct erofs_super_info *info);
 /* Facts of an inode, into the object that is open. */
 void erofs_report_stat(struct cli_json *j, const struct erofs_stat *st);
