@@ -144,11 +144,9 @@ static int look(struct compare_lane *l, const struct compare_parcel *p, const st
 	take_stat(w, &st);
 	w->is_image = erofs_dirsource_of(l->c)->has_image && st.st_dev == erofs_dirsource_of(l->c)->image_dev &&
 		      st.st_ino == erofs_dirsource_of(l->c)->image_ino;
-	if (p->is_range && fd < 0)
-		return fail(l, p, item, fd, "cannot open it");
 	if (p->is_range) {
-		w->has |= EROFS_COMPARE_DATA;
-		return 0;
+		w->has |= fd < 0 ? 0 : EROFS_COMPARE_DATA;
+		return fd < 0 ? fail(l, p, item, fd, "cannot open it") : 0;
 	}
 	if (S_ISLNK(st.st_mode) && l->c->what & EROFS_COMPARE_LINK)
 		err = gather_target(l, dirfd, name, w);
