@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -194,4 +195,16 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 		return __real_fopen(path, mode);
 	errno = EMFILE;
 	return NULL;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)ftw;
+	return type == FTW_DP ? rmdir(path) : unlink(path);
+}
+
+void fault_remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 20, FTW_PHYS | FTW_DEPTH);
 }

@@ -18,4 +18,7 @@ void fault_arm(enum kind kind, long n);
 /* No call fails any more. Return: did one? */
 bool fault_disarm(void);
 
+/* The folder and all that is in it. */
+void fault_remove_tree(const char *path);
+
 #endif

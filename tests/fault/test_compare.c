@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,13 +348,6 @@ static unsigned int try_kind(const struct setting *s, enum kind kind, const char
 	return wrong;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)ftw;
-	return type == FTW_DP ? rmdir(path) : unlink(path);
-}
-
 static const enum kind kinds[] = {
 	K_MEMORY, K_PREAD, K_READ, K_OPENAT, K_OPEN, K_MMAP, K_CLOSE, K_THREAD, K_FOLDER, K_NAMES, K_TARGET, K_XATTR,
 	K_STAT, K_SEEK,
@@ -408,6 +400,6 @@ int main(void)
 			}
 		}
 	}
-	nftw(top, remove_entry, 20, FTW_PHYS | FTW_DEPTH);
+	fault_remove_tree(top);
 	return 0;
 }

@@ -37,13 +37,6 @@ static int count_entry(const char *path, const struct stat *st, int type, struct
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)ftw;
-	return type == FTW_DP ? rmdir(path) : unlink(path);
-}
-
 static int check_and_extract(const char *image, const char *target, struct erofs_engine *eng,
 			     struct erofs_diag *diag, struct outcome *o)
 {
@@ -99,7 +92,7 @@ static struct outcome run(const char *image, const char *folder, enum kind kind,
 	erofs_diag_free(diag);
 	counting = &o;
 	nftw(target, count_entry, 20, FTW_PHYS);
-	nftw(target, remove_entry, 20, FTW_PHYS | FTW_DEPTH);
+	fault_remove_tree(target);
 	return o;
 }
 

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,13 +215,6 @@ static unsigned int try_kind(const struct setting *s, enum kind kind, const char
 	return wrong;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)ftw;
-	return type == FTW_DP ? rmdir(path) : unlink(path);
-}
-
 static bool prepare(void)
 {
 	FILE *file;
@@ -289,8 +281,8 @@ int main(void)
 			       s->name, fault_names[kinds[k]], runs, workers[i % 2]);
 			fflush(stdout);
 		}
-		nftw(source, remove_entry, 20, FTW_PHYS | FTW_DEPTH);
+		fault_remove_tree(source);
 	}
-	nftw(top, remove_entry, 20, FTW_PHYS | FTW_DEPTH);
+	fault_remove_tree(top);
 	return 0;
 }
