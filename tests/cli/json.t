@@ -350,7 +350,7 @@ def crowd():
 
 def stopped(tool, words, path, status):
     """A run that SIGTERM met: neither before it had its handlers, nor behind its end."""
-    for delay in (0.1, 0.05, 0.03, 0.02, 0.01, 0.006, 0.003):
+    for delay in (0.03, 0.02, 0.01, 0.05, 0.1, 0.006, 0.003):
         def during(process):
             time.sleep(delay)
             os.kill(process.pid, signal.SIGTERM)
