@@ -4,7 +4,8 @@
  * memory. The hash of a segment goes on from that of the segment in front of it, so those of a large
  * file are hashed by the owner, to whom they come in order: nobody waits, and no state is handed on.
  *
- * Memory: 52 bytes for each regular file that is not empty, twice that while the table grows.
+ * Memory for a manifest: 52 bytes for each regular file that is not empty, twice that while the table
+ * grows. An attribute has its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,21 +21,26 @@ struct known_digest {
 };
 
 struct digests {
+	bool keep;			/* for the manifest */
 	struct table known;
 	struct sha *chain;		/* of the file whose segments are being delivered */
 };
 
-/* With fs-verity, which is asked for together with attributes, contents are read back and hashed then. */
 int erofs_digests_begin(struct writer *w)
 {
+	/*
+	 * With fs-verity, which is asked for together with attributes, contents are read back and hashed
+	 * then. Without libcrypto the manifest fails, and says so.
+	 */
+	bool keep = w->o->manifest && !w->o->manifest->xattrs && erofs_sha_is_there();
 	struct digests *d;
 
-	/* without libcrypto the manifest fails, and says so */
-	if (!w->o->manifest || w->o->manifest->xattrs || !erofs_sha_is_there())
+	if (!keep && !w->o->inode_digest)
 		return 0;
 	w->digests = d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
+	d->keep = keep;
 	d->known.size = sizeof(struct known_digest);
 	d->chain = erofs_sha_new(SHA_256);
 	return d->chain ? 0 : -ENOMEM;
@@ -50,9 +56,14 @@ void erofs_digests_fini(struct writer *w)
 }
 
 /* Larger ones have no digest in any manifest. */
+static bool is_kept(const struct writer *w, const struct item *it)
+{
+	return w->digests && w->digests->keep && it->len && it->node->size <= SUMS_MAX_BYTES;
+}
+
 static bool is_wanted(const struct writer *w, const struct item *it)
 {
-	return w->digests && it->len && it->node->size <= SUMS_MAX_BYTES;
+	return it->node->promised || is_kept(w, it);
 }
 
 bool erofs_digest_is_chained(const struct writer *w, const struct item *it)
@@ -80,24 +91,30 @@ int erofs_digest_whole(const struct writer *w, struct zlane *z, struct item *it,
 	return finish(w, z->sha, it);
 }
 
-int erofs_digest_chain(struct writer *w, struct item *it)
+static int add_segment(struct writer *w, struct item *it)
 {
-	struct sha *chain;
+	struct sha *chain = w->digests->chain;
 
-	if (!erofs_digest_is_chained(w, it))
-		return 0;
-	chain = w->digests->chain;
 	if (it->first)
 		erofs_sha_begin(chain);
 	erofs_sha_update(chain, it->whole ? it->whole : it->raw, it->len);
 	return it->last ? finish(w, chain, it) : 0;
 }
 
+int erofs_digest_take(struct writer *w, struct item *it)
+{
+	int err = erofs_digest_is_chained(w, it) ? add_segment(w, it) : 0;
+
+	if (!err && it->last && it->node->promised)
+		erofs_xattr_fulfil(it->node, it->sha, sizeof(it->sha));
+	return err;
+}
+
 int erofs_digest_keep(struct writer *w, const struct item *it)
 {
 	struct known_digest *d;
 
-	if (!it->last || !is_wanted(w, it))
+	if (!it->last || !is_kept(w, it))
 		return 0;
 	d = erofs_table_add(&w->digests->known, erofs_table_hash(it->node->nid));
 	if (!d)

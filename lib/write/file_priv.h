@@ -42,15 +42,15 @@ void erofs_batch_fill(struct lane *lane, struct parcel *parcel);
 /* May the last @tail bytes lie beside the inode? */
 bool erofs_takes_tail(const struct writer *w, const struct node *node, size_t tail);
 
-/* ---- digests of contents (digests.c), where a manifest wants them; 0, -ENOMEM, -EIO (reported) ---- */
+/* ---- digests of contents (digests.c), where somebody wants them; 0, -ENOMEM, -EIO (reported) ---- */
 
 /* Is it a segment of a file that is hashed? Then the owner needs its bytes. Any lane. */
 bool erofs_digest_is_chained(const struct writer *w, const struct item *it);
 /* Hash a file that is no more than this item. Any lane. */
 int erofs_digest_whole(const struct writer *w, struct zlane *z, struct item *it, const uint8_t *data);
-/* Hash a segment of a larger one. Owner, in order. */
-int erofs_digest_chain(struct writer *w, struct item *it);
-/* It is complete, and its inode has its place. Owner. */
+/* Hash a segment of a larger one; give the inode the attribute that waits for it. Owner, in order. */
+int erofs_digest_take(struct writer *w, struct item *it);
+/* For the manifest: it is complete, and its inode has its place. Owner. */
 int erofs_digest_keep(struct writer *w, const struct item *it);
 
 #endif

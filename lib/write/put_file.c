@@ -168,7 +168,7 @@ static int put_item(struct writer *w, struct item *it, uint32_t serial)
 
 static int deliver_item(struct writer *w, struct item *it, uint32_t serial)
 {
-	int err = erofs_digest_chain(w, it);
+	int err = erofs_digest_take(w, it);
 
 	if (!err)
 		err = put_item(w, it, serial);

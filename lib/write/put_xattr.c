@@ -79,19 +79,14 @@ static void choose_prefix(const struct writer *w, struct xattr_item *x)
 	}
 }
 
-static struct xattr_item *find_item(struct writer *w, uint8_t index, const char *suffix, const void *value,
-				    size_t len)
+static struct xattr_item *new_item(struct writer *w, uint64_t hash, uint8_t index, const char *suffix,
+				   const void *value, size_t len)
 {
 	size_t name_len = strlen(suffix);
-	uint64_t hash = erofs_hash_bytes(value, len, erofs_hash_bytes(suffix, name_len, index));
 	struct xattr_item *x;
 
 	if (w->xattr_count >= w->xattr_nheads && grow_heads(w))
 		return NULL;
-	for (x = w->xattr_heads[hash & (w->xattr_nheads - 1)]; x; x = x->next)
-		if (x->hash == hash && x->index == index && x->name_len == name_len && x->value_len == len &&
-		    !memcmp(x->bytes, suffix, name_len) && !memcmp(x->bytes + name_len, value, len))
-			return x;
 	x = calloc(1, sizeof(*x) + name_len + len);
 	if (!x)
 		return NULL;
@@ -107,6 +102,21 @@ static struct xattr_item *find_item(struct writer *w, uint8_t index, const char 
 	w->xattr_heads[hash & (w->xattr_nheads - 1)] = x;
 	w->xattr_count++;
 	return x;
+}
+
+static struct xattr_item *find_item(struct writer *w, uint8_t index, const char *suffix, const void *value,
+				    size_t len)
+{
+	size_t name_len = strlen(suffix);
+	uint64_t hash = erofs_hash_bytes(value, len, erofs_hash_bytes(suffix, name_len, index));
+	struct xattr_item *x = w->xattr_nheads ? w->xattr_heads[hash & (w->xattr_nheads - 1)] : NULL;
+
+	for (; x; x = x->next)
+		if (x->hash == hash && x->index == index && x->name_len == name_len && x->value_len == len &&
+		    !x->promised && !memcmp(x->bytes, suffix, name_len) &&
+		    !memcmp(x->bytes + name_len, value, len))
+			return x;
+	return new_item(w, hash, index, suffix, value, len);
 }
 
 static int append_item(struct node *node, struct xattr_item *x)
@@ -143,10 +153,9 @@ int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const
 	return x ? append_item(node, x) : -ENOMEM;
 }
 
-int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
-			size_t len)
+/* @x may be NULL: there was no memory for it. */
+static int replace_item(struct node *node, struct xattr_item *x)
 {
-	struct xattr_item *x = find_item(w, name->base, name->infix, value, len);
 	uint32_t i;
 
 	for (i = 0; x && i < node->nxattrs; i++) {
@@ -160,6 +169,36 @@ int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_
 		return 0;
 	}
 	return x ? append_item(node, x) : -ENOMEM;
+}
+
+int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
+			size_t len)
+{
+	return replace_item(node, find_item(w, name->base, name->infix, value, len));
+}
+
+int erofs_xattr_promise(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
+			size_t len)
+{
+	/* where it lies among the others is of no interest, as nobody looks for it */
+	uint64_t hash = erofs_hash_bytes(name->infix, name->len, (uintptr_t)node);
+	struct xattr_item *x = new_item(w, hash, name->base, name->infix, value, len);
+
+	if (x)
+		x->promised = node->promised = true;
+	return replace_item(node, x);
+}
+
+void erofs_xattr_fulfil(struct node *node, const void *end, size_t len)
+{
+	uint32_t i;
+
+	for (i = 0; i < node->nxattrs; i++) {
+		struct xattr_item *x = node->xattrs[i];
+
+		if (x->promised)
+			memcpy(x->bytes + x->name_len + x->value_len - len, end, len);
+	}
 }
 
 void erofs_xattr_name(const struct xattr_item *x, char name[XATTR_ITEM_NAME])

@@ -58,6 +58,7 @@ struct node {
 	bool extended:1;		/* 64 bytes */
 	bool excluded:1;		/* and all below it; the source drops it when the tree is complete */
 	bool apart:1;			/* an inode of several names, see tree_priv.h */
+	bool promised:1;		/* one of the attributes waits for the digest of the contents */
 	uint16_t xattr_room;		/* least size of attributes, in units of 4 bytes */
 	uint64_t block;			/* directories: first full block */
 	uint64_t key;			/* for the source's own use */
@@ -139,6 +140,7 @@ struct xattr_item {
 	uint32_t id;			/* if shared: position in units of 4 bytes */
 	uint32_t refs;			/* inodes */
 	bool shared;
+	bool promised;			/* of one inode; its value ends with what will be known when that is put */
 	uint8_t index, name_len;
 	uint8_t disk_index, infix_len;	/* with a long prefix: it, and the bytes of the suffix that it stands for */
 	uint16_t value_len;
@@ -162,6 +164,11 @@ uint8_t erofs_xattr_split(const char *name, const char **ret_suffix);
 /* The one of this name becomes, or there is a new one. 0, -ENOMEM. */
 int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
 			size_t len);
+/* The same with a value of which the last bytes come later; it is not shared. 0, -ENOMEM. */
+int erofs_xattr_promise(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
+			size_t len);
+/* They are there. Before the inode is put. */
+void erofs_xattr_fulfil(struct node *node, const void *end, size_t len);
 /* Decide which are shared. After the last erofs_xattr_add(). */
 void erofs_xattr_share(struct writer *w);
 /* Order within a node, once that is decided. */
@@ -296,11 +303,11 @@ int erofs_read_back_open(struct writer *w, struct erofs_image **ret);
 /* manifest.c: 0, negative errno (reported) */
 int erofs_manifest_put(struct writer *w);
 
-/* digests.c: what of it passes through the workers; more in file_priv.h */
+/* digests.c: of what passes through the workers, for it and for attributes; more in file_priv.h */
 struct digests;
 int erofs_digests_begin(struct writer *w);	/* 0, -ENOMEM */
 void erofs_digests_fini(struct writer *w);
-/* SHA-256 of the contents of the inode there; NULL: not known */
+/* SHA-256 of the contents of the inode there, for the manifest; NULL: not known */
 const uint8_t *erofs_digest_find(const struct writer *w, uint64_t nid);
 
 /* plan.c */

@@ -107,8 +107,15 @@ int erofs_prefixes_put(struct writer *w)
 
 /* ---- digests ---- */
 
+/* How many files are that large. */
+struct same_size {
+	uint64_t size;
+	uint32_t count;
+};
+
 struct digest {
 	struct writer *w;
+	struct table sizes;
 	struct sha *sha;
 	uint8_t *buf;
 };
@@ -139,40 +146,79 @@ static int hash_node(struct digest *d, const struct node *node, uint8_t *digest)
 	return erofs_sha_final(d->sha, digest) ? 0 : -ENOMEM;
 }
 
-static int digest_dir(struct digest *d, const struct node *dir)
+static struct same_size *find_size(const struct table *sizes, uint64_t size)
 {
+	struct same_size *s;
+	uint32_t at = 0;
+
+	while ((s = erofs_table_next(sizes, erofs_table_hash(size), &at)) && s->size != size)
+		;
+	return s;
+}
+
+static int count_node(struct digest *d, struct node *node)
+{
+	struct same_size *s = find_size(&d->sizes, node->size);
+
+	if (!s) {
+		s = erofs_table_add(&d->sizes, erofs_table_hash(node->size));
+		if (!s)
+			return -ENOMEM;
+		s->size = node->size;
+	}
+	s->count++;
+	return 0;
+}
+
+static int digest_node(struct digest *d, struct node *node)
+{
+	const struct xattr_prefix *name = &d->w->prefixes[d->w->digest_prefix];
 	uint8_t value[7 + SHA256_SIZE] = "sha256:";
+	int err;
+
+	if (find_size(&d->sizes, node->size)->count <= d->w->o->xattr_tolerance)
+		return erofs_xattr_promise(d->w, node, name, value, sizeof(value));
+	err = hash_node(d, node, value + 7);
+	return err ? err : erofs_xattr_replace(d->w, node, name, value, sizeof(value));
+}
+
+static int each_file(struct digest *d, int (*act)(struct digest *d, struct node *node))
+{
 	uint32_t i;
+	size_t k;
 	int err = 0;
 
-	for (i = 0; !err && i < dir->nchildren; i++) {
-		struct node *child = dir->children[i];
+	for (k = 0; !err && k < d->w->ndirs; k++) {
+		const struct node *dir = d->w->dirs[k];
 
-		if (!S_ISREG(child->mode) || child->link || !child->size)
-			continue;
-		err = hash_node(d, child, value + 7);
-		if (!err)
-			err = erofs_xattr_replace(d->w, child, &d->w->prefixes[d->w->digest_prefix], value,
-						  sizeof(value));
+		for (i = 0; !err && i < dir->nchildren; i++) {
+			struct node *child = dir->children[i];
+
+			if (S_ISREG(child->mode) && !child->link && child->size)
+				err = act(d, child);
+		}
 	}
 	return err;
 }
 
-/* Contents are read twice then: the size of inodes must be known before anything is placed. */
+/*
+ * Which attributes are shared must be known before anything is placed. A digest is shared only if more
+ * files than -x says have the same contents, and so the same size: these are read twice, now and when
+ * they are put. All others get theirs while their contents pass through (digests.c).
+ */
 int erofs_digests_add(struct writer *w)
 {
-	struct digest d = { .w = w };
-	size_t i;
-	int err = 0;
+	struct digest d = { .w = w, .sizes.size = sizeof(struct same_size) };
+	int err;
 
 	if (!w->o->inode_digest)
 		return 0;
 	d.sha = erofs_sha_new(SHA_256);
 	d.buf = malloc(READ_BYTES);
-	if (!d.sha || !d.buf)
-		err = -ENOMEM;
-	for (i = 0; !err && i < w->ndirs; i++)
-		err = digest_dir(&d, w->dirs[i]);
+	err = d.sha && d.buf ? each_file(&d, count_node) : -ENOMEM;
+	if (!err)
+		err = each_file(&d, digest_node);
+	erofs_table_fini(&d.sizes);
 	erofs_sha_free(d.sha);
 	free(d.buf);
 	return err;

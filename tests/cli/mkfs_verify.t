@@ -61,13 +61,18 @@ def wait_for(process, picture, temporary):
     return None
 
 
+def bytes_read(process):
+    with open('/proc/%d/io' % process.pid) as file:
+        return int(re.search(r'^rchar: (\d+)$', file.read(), re.M).group(1))
+
+
 def held(act, *words, picture=None, verify=True, **more):
     """Run mkfs.erofs --verify, and act(image) while it waits between the image and the comparison. What it then
-    writes as the manifest goes to more['manifest'], a bytearray."""
+    writes as the manifest goes to more['manifest'], a bytearray; how much it has read to more['read'], a list."""
     if not os.path.exists('/proc/self/stat'):
         raise Skip('no /proc')
     pipe, temporary = fresh('pipe'), picture is None
-    manifest = more.pop('manifest', bytearray())
+    manifest, read = more.pop('manifest', bytearray()), more.pop('read', None)
     picture = picture or tools.save(OLD)
     os.mkfifo(pipe)
 
@@ -82,6 +87,8 @@ def held(act, *words, picture=None, verify=True, **more):
         name = wait_for(process, os.path.realpath(picture), temporary)
         if name:
             act(name)
+            if read is not None:
+                read.append(bytes_read(process))
             while data := os.read(reader, 65536):
                 manifest.extend(data)
             del manifest[:manifest.index(b'#mtree')]
@@ -296,6 +303,23 @@ def _():
                    silent=True)
             is_(digests(contents(manifest)), wanted, str(words))
             is_(contents(manifest), expect(dump('--to-mtree', picture), 0).out, str(words))
+
+
+@test('--xattr-inode-digest, --manifest: files of different sizes are read once')
+def _():
+    if tools.INSTRUMENT or not os.path.exists('/proc/self/io'):
+        raise Skip('instrumented, or no /proc/PID/io')
+    top = fresh('tree', make=True)
+    for n in range(7):
+        write(os.path.join(top, 'f%d' % n), LARGE[:4 * MIB + n])
+    size = sum(4 * MIB + n for n in range(7))
+    for words in ([], ['-zlz4'], ['-x', '-1']):
+        counts = []
+        for more in ([], ['--xattr-inode-digest=user.sum']):
+            result, picture = held(nothing, '-T1', *words, *more, top, verify=False, read=counts)
+            expect(result, 0, silent=True)
+        check(all(size <= n < size + 2 * MIB for n in counts), '%s: %s of %d' % (words, counts, size))
+        expect(fsck('--xattr-inode-digest', '--extract', picture), 0, silent=True)
 
 
 @test('--manifest: of archives, of headers without contents, and of images laid over each other')

@@ -131,6 +131,27 @@ def _():
     expect(fsck('--workers=2', '--xattr-inode-digest', image), 0)
 
 
+@test('--xattr-inode-digest: of equal contents stored once where -x says so, whatever else is as large')
+def _():
+    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
+        raise Skip('built without libcrypto')
+    top = fresh('src', make=True, mode=0o755)
+    large = b''.join(hashlib.sha512(b'%d' % n).digest() for n in range(1 << 17))
+    for name, data in (('none', b''), ('one', b'1'), ('large', large), ('long', large + b'!'),
+                       ('twin', b'twin' * 999), ('twin2', b'twin' * 999), ('like', b'like' * 999),
+                       *(('same%d' % n, b'same' * 2000) for n in range(4))):
+        forest.write(os.path.join(top, name), data)
+    for words in ([], ['-x0'], ['-x1'], ['-x3'], ['-x4'], ['-x', '-1'], ['-zlz4'], ['-zlz4', '-Efragments,dedupe'],
+                  ['--chunksize=4096']):
+        image = made('--xattr-inode-digest=user.digest', *words, top=top,
+                     more=lambda e: {b'user.digest': b'sha256:' + bytes.fromhex(e.digest)})
+        expect(fsck('--workers=2', '--xattr-inode-digest', image), 0)
+        data = open(image, 'rb').read()
+        most = {'-x0': 0, '-x1': 1, '-x3': 3, '-x4': 4, '-x': 1}.get(words[0] if words else '', 2)
+        for text, count in ((b'same' * 2000, 4), (b'twin' * 999, 2), (b'like' * 999, 1), (large, 1)):
+            is_(data.count(hashlib.sha256(text).digest()), 1 if count > most else count, str(words))
+
+
 @test('--root-xattr-isize: the root has so much room at least')
 def _():
     for words, wanted in (([], 0), (['--root-xattr-isize=100'], 100), (['--root-xattr-isize=1'], 16),
