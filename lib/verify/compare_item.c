@@ -252,27 +252,35 @@ static void fill_range(struct compare_lane *l, struct compare_parcel *p)
 		erofs_compare_range(l, p, &w);
 }
 
+static void fill_items(struct compare_lane *l, struct compare_parcel *p)
+{
+	uint64_t before;
+	size_t i;
+
+	for (i = 0; i < p->count && !p->err && !erofs_job_is_cancelled(l->c->job); i++) {
+		before = p->bytes;
+		fill_item(l, p, i);
+		done_with(l);
+		erofs_lane_count(l->lane, !p->items[i].in_ranges, p->bytes - before);
+	}
+}
+
 void erofs_compare_fill(struct lane *lane, struct parcel *parcel)
 {
 	struct compare_parcel *p = (struct compare_parcel *)parcel;
 	struct compare *c = parcel->flight->arg;
 	struct compare_lane *l = &c->lanes[erofs_lane_index(lane)];
-	uint64_t before;
-	size_t i;
 
 	l->lane = lane;
 	if (p->is_range) {
 		fill_range(l, p);
 		done_with(l);
 		erofs_lane_count(lane, p->last, p->bytes);
-		return;
+	} else {
+		fill_items(l, p);
 	}
-	for (i = 0; i < p->count && !p->err && !erofs_job_is_cancelled(c->job); i++) {
-		before = p->bytes;
-		fill_item(l, p, i);
-		done_with(l);
-		erofs_lane_count(lane, !p->items[i].in_ranges, p->bytes - before);
-	}
+	if (c->source.settle)
+		c->source.settle(c, l);
 }
 
 void erofs_compare_lane_fini(struct compare_lane *l)

@@ -167,19 +167,38 @@ static int look(struct compare_lane *l, const struct compare_parcel *p, const st
 	return again ? fail(l, p, item, again, "cannot read its attributes") : err;
 }
 
+void erofs_dirsource_settle(struct compare *c, struct compare_lane *l)
+{
+	if (l->folder)
+		erofs_tree_unpin(&erofs_dirsource_of(c)->tree, l->folder);
+	l->folder = NULL;
+}
+
+/* All threads share the lock that pins take, so that they are held over the items of a folder. */
+static int hold_folder(struct compare *c, struct compare_lane *l, struct tree_dir *dir)
+{
+	int err;
+
+	if (l->folder == dir)
+		return 0;
+	erofs_dirsource_settle(c, l);
+	err = erofs_tree_pin(&erofs_dirsource_of(c)->tree, dir, &l->folder_fd);
+	if (!err)
+		l->folder = dir;
+	return err;
+}
+
 int erofs_dirsource_gather(struct compare *c, struct compare_lane *l, const struct compare_parcel *p,
 			   const struct compare_item *item, struct wanted *w)
 {
 	struct dir_source *s = erofs_dirsource_of(c);
-	struct tree_dir *dir = erofs_dirsource_handle(s, item->dir);
-	int dirfd, err = erofs_tree_pin(&s->tree, dir, &dirfd);
+	int err = hold_folder(c, l, erofs_dirsource_handle(s, item->dir));
 
 	if (err)
 		return fail(l, p, item, err, "cannot open the folder");
-	err = look(l, p, item, dirfd, w);
+	err = look(l, p, item, l->folder_fd, w);
 	if (s->rules && !p->is_range && w->has && erofs_dirrules_apply(l, p, item, w))
 		err = fail(l, p, item, -ENOMEM, "cannot compare it");
-	erofs_tree_unpin(&s->tree, dir);
 	l->base = l->buf.data;
 	return err;
 }

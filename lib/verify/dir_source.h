@@ -65,5 +65,7 @@ int erofs_dirrules_apply(struct compare_lane *l, const struct compare_parcel *p,
 /* What is behind a name: the gather of the source. */
 int erofs_dirsource_gather(struct compare *c, struct compare_lane *l, const struct compare_parcel *p,
 			   const struct compare_item *item, struct wanted *w);
+/* The settle of the source. */
+void erofs_dirsource_settle(struct compare *c, struct compare_lane *l);
 
 #endif

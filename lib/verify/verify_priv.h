@@ -83,6 +83,8 @@ struct compare_source {
 	/* An item is in a parcel, and the parcel is gone. Owner; may be NULL. */
 	void (*hold)(struct compare *c, struct compare_item *item);
 	void (*drop)(struct compare *c, struct compare_item *item);
+	/* A worker is done with a parcel; may be NULL. */
+	void (*settle)(struct compare *c, struct compare_lane *l);
 	void (*free)(struct compare *c);	/* may be NULL */
 	bool hides_trusted;		/* trusted.* attributes are not for us to see */
 	bool in_ranges;			/* contents of large files can be compared in parts */
@@ -143,6 +145,8 @@ struct compare_lane {
 	struct lane *lane;
 	struct tarbuf buf;
 	const uint8_t *base;		/* what offsets in struct wanted count from */
+	struct tree_dir *folder;	/* source_dir.c: pinned while its items come one after another; NULL: none */
+	int folder_fd;
 	int fd;				/* contents, -1: none */
 	bool keep_fd;			/* it is not ours to close */
 	uint64_t fd_off;		/* where they begin in it */
