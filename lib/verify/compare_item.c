@@ -131,10 +131,12 @@ static void compare_file(struct compare_lane *l, struct compare_parcel *p, size_
 
 	if (what & EROFS_COMPARE_SIZE)
 		note_numbers(p, i, "size", ino->size, w->size);
-	if (!(what & EROFS_COMPARE_DATA) || p->items[i].in_ranges)
+	p->items[i].is_other = w->has & EROFS_COMPARE_SIZE && ino->size != w->size;
+	if (!(what & EROFS_COMPARE_DATA))
 		return;
-	if (!(w->has & EROFS_COMPARE_SIZE) || ino->size == w->size) {
-		erofs_compare_data(l, p, i, w);
+	if (!p->items[i].is_other) {
+		if (!p->items[i].in_ranges)
+			erofs_compare_data(l, p, i, w);
 	} else if (!(what & EROFS_COMPARE_SIZE)) {
 		snprintf(a, sizeof(a), "%" PRIu64 " bytes", ino->size);
 		snprintf(b, sizeof(b), "%" PRIu64 " bytes", w->size);
@@ -212,6 +214,7 @@ static void fill_item(struct compare_lane *l, struct compare_parcel *p, size_t i
 		return;		/* reported as damage */
 	what = w.has & l->c->what;
 	same_type = !(w.has & EROFS_COMPARE_TYPE) || !((w.mode ^ item->ino.mode) & S_IFMT);
+	item->is_other = !same_type;
 	if (!same_type && what & EROFS_COMPARE_TYPE) {
 		/* the rest differs for that reason */
 		erofs_compare_note(p, i, "type", erofs_compare_type(item->ino.mode), erofs_compare_type(w.mode));
@@ -247,8 +250,8 @@ static void fill_range(struct compare_lane *l, struct compare_parcel *p)
 		p->failed = true;
 		return;
 	}
-	/* what else may be different is told with the item itself */
-	if (w.has & EROFS_COMPARE_DATA && S_ISREG(w.mode) && w.size == item->ino.size)
+	p->is_other = !(w.has & EROFS_COMPARE_DATA) || !S_ISREG(w.mode) || w.size != item->ino.size;
+	if (!p->is_other)
 		erofs_compare_range(l, p, &w);
 }
 

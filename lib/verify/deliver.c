@@ -109,6 +109,8 @@ static int deliver_items(struct compare *c, struct compare_parcel *p)
 		if (p->items[i].is_linkable)
 			err = check_links(c, p, &p->items[i]);
 	}
+	/* ranges come right behind their file */
+	c->large_other = p->count && p->items[p->count - 1].is_other;
 	return err;
 }
 
@@ -119,6 +121,11 @@ static int deliver_range(struct compare *c, struct compare_parcel *p)
 
 	if (!p->from)
 		c->large_told = c->large_lost = false;
+	if (p->is_other && !p->failed && !c->large_other) {
+		/* it was what it should be when it was looked at */
+		c->large_other = c->failed = true;
+		erofs_diag_fail_path(c->diag, -ESTALE, path_of(p, &p->items[0]), "it changed while it was compared");
+	}
 	if (p->hashes)
 		err = erofs_compare_add_hashes(c, p);
 	if (p->notes.len && !c->large_told) {
@@ -179,7 +186,7 @@ struct compare_parcel *erofs_compare_new_parcel(struct compare *c)
 	p->names.len = p->facts.len = p->notes.len = 0;
 	p->count = 0;
 	p->parcel.bytes = 0;
-	p->is_range = p->hashes = p->last = p->damaged = p->failed = false;
+	p->is_range = p->hashes = p->is_other = p->last = p->damaged = p->failed = false;
 	p->bytes = p->zeros = 0;
 	p->err = 0;
 	return p;

@@ -390,6 +390,20 @@ def _():
             is_(found, keys, words)
 
 
+@test('--verify-only=data: a file of another size has other contents, also a large one')
+def _():
+    for name in ('etc/small', 'big'):
+        top = build(lambda top, name=name: open(os.path.join(top, name), 'ab').write(b'more'))
+        other = fresh('other')
+        expect(tools.run([tools.MKFS, '--quiet', other, top]), 0)
+        manifest = fresh('mtree')
+        expect(tools.dump('--to-mtree=' + manifest, '--mtree-xattrs', other), 0)
+        for what in ('dir:' + top, 'tar:' + archive(top), 'mtree:' + manifest):
+            for workers in tools.WORKERS:
+                result = expect(fsck('--verify=' + what, '--verify-only=data', '--workers=' + workers, image()), 4)
+                is_([d[:2] for d in differences(result)], [('/' + name, 'data')], what)
+
+
 @test('--verify=dir: with --path the tree below it')
 def _():
     top = build()

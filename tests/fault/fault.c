@@ -18,6 +18,7 @@ const char *const fault_names[K_COUNT] = {
 	"memory", "pread", "open", "openat", "mmap", "pthread_create", "memfd_create", "pwrite", "mkdirat",
 	"linkat", "symlinkat", "mknodat", "ftruncate", "fchown", "fchmod", "futimens", "close", "write", "rename",
 	"fdopendir", "readlinkat", "xattr", "fsync", "read", "stat", "readdir", "seek",
+	"size",
 };
 
 static _Atomic int armed = -1;		/* the kind that is to fail, -1: none */
@@ -81,7 +82,21 @@ WRAP(ssize_t, lgetxattr, K_XATTR, EIO, (const char *p, const char *k, void *b, s
 WRAP(ssize_t, flistxattr, K_XATTR, EIO, (int fd, char *b, size_t n), (fd, b, n))
 WRAP(ssize_t, fgetxattr, K_XATTR, EIO, (int fd, const char *k, void *b, size_t n), (fd, k, b, n))
 WRAP(ssize_t, read, K_READ, EIO, (int fd, void *b, size_t n), (fd, b, n))
-WRAP(int, fstat, K_STAT, EIO, (int fd, struct stat *st), (fd, st))
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st)
+{
+	int err;
+
+	if (fails(K_STAT)) {
+		errno = EIO;
+		return -1;
+	}
+	err = __real_fstat(fd, st);
+	if (!err && S_ISREG(st->st_mode) && st->st_size >= FAULT_LARGE && fails(K_SIZE))
+		st->st_size += 4096;
+	return err;
+}
 WRAP(int, stat, K_STAT, EIO, (const char *p, struct stat *st), (p, st))
 WRAP(int, fstatat, K_STAT, EIO, (int fd, const char *p, struct stat *st, int f), (fd, p, st, f))
 WRAP(off_t, lseek, K_SEEK, EIO, (int fd, off_t o, int w), (fd, o, w))
