@@ -8,6 +8,8 @@
 
 #include "mkfs.h"
 
+#define DEFAULT_TOLERANCE 2	/* inodes that may have an attribute each for itself */
+
 enum {
 	OPT_HELP = 1, OPT_VERSION, OPT_BLOCK, OPT_UUID, OPT_LABEL, OPT_TIME, OPT_ALL_TIME, OPT_MKFS_TIME,
 	OPT_EXTENDED, OPT_TOLERANCE, OPT_ALL_ROOT, OPT_UID, OPT_GID, OPT_UID_OFFSET, OPT_GID_OFFSET,
@@ -182,7 +184,7 @@ static int take_tolerance(const struct cli_parse *p, struct erofs_write_options 
 	if (!erofs_cli_number(digits, &v) || v > INT32_MAX)
 		return erofs_cli_bad_value(p, "a number");
 	w->no_xattrs = *p->arg == '-' && v;
-	w->xattr_tolerance = (uint32_t)v;
+	w->xattr_tolerance = w->no_xattrs ? DEFAULT_TOLERANCE : (uint32_t)v;
 	return 1;
 }
 
@@ -396,7 +398,7 @@ int mkfs_parse_options(int argc, char **argv, struct cli *cli, struct mkfs_optio
 	struct cli_parse p;
 	int r, err;
 
-	*ret = (struct mkfs_options){ .write = { .size = sizeof(ret->write), .xattr_tolerance = 2 } };
+	*ret = (struct mkfs_options){ .write = { .size = sizeof(ret->write), .xattr_tolerance = DEFAULT_TOLERANCE } };
 	if (erofs_cli_parse_begin(&p, cli, table, 1))
 		return 1;
 	err = 0;

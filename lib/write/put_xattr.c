@@ -153,22 +153,33 @@ int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const
 	return x ? append_item(node, x) : -ENOMEM;
 }
 
+static void drop_named(struct node *node, uint8_t index, const void *suffix, size_t len)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < node->nxattrs; i++) {
+		struct xattr_item *x = node->xattrs[i];
+
+		if (x->index == index && x->name_len == len && !memcmp(x->bytes, suffix, len))
+			x->refs--;
+		else
+			node->xattrs[n++] = x;
+	}
+	node->nxattrs = n;
+}
+
+void erofs_xattr_remove(struct node *node, const struct xattr_prefix *name)
+{
+	drop_named(node, name->base, name->infix, name->len);
+}
+
 /* @x may be NULL: there was no memory for it. */
 static int replace_item(struct node *node, struct xattr_item *x)
 {
-	uint32_t i;
-
-	for (i = 0; x && i < node->nxattrs; i++) {
-		struct xattr_item *old = node->xattrs[i];
-
-		if (old->index != x->index || old->name_len != x->name_len || memcmp(old->bytes, x->bytes, x->name_len))
-			continue;
-		old->refs--;
-		x->refs++;
-		node->xattrs[i] = x;
-		return 0;
-	}
-	return x ? append_item(node, x) : -ENOMEM;
+	if (!x)
+		return -ENOMEM;
+	drop_named(node, x->index, x->bytes, x->name_len);
+	return append_item(node, x);
 }
 
 int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,

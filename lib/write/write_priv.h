@@ -161,7 +161,9 @@ void erofs_xattr_drop(struct node *node, bool (*is_dropped)(const char *name));
 int erofs_xattr_copy(struct node *to, const struct node *from);
 /* Index and suffix of a name; 0: none of the format. */
 uint8_t erofs_xattr_split(const char *name, const char **ret_suffix);
-/* The one of this name becomes, or there is a new one. 0, -ENOMEM. */
+/* Take away all of this name; there may be several. */
+void erofs_xattr_remove(struct node *node, const struct xattr_prefix *name);
+/* The same, and put one in their place. 0, -ENOMEM. */
 int erofs_xattr_replace(struct writer *w, struct node *node, const struct xattr_prefix *name, const void *value,
 			size_t len);
 /* The same with a value of which the last bytes come later; it is not shared. 0, -ENOMEM. */

@@ -54,7 +54,10 @@ int erofs_prefixes_take(struct writer *w)
 	if (o->source_type >= EROFS_WRITE_TAR_INDEX)
 		return erofs_diag_fail(w->diag, -EINVAL, AT_NOWHERE,
 				       "digests, but the image has no contents of its own");
-	return add_prefix(w, o->inode_digest, &w->digest_prefix);
+	err = add_prefix(w, o->inode_digest, &w->digest_prefix);
+	if (!err && !w->prefixes[w->digest_prefix].len)
+		return erofs_diag_fail(w->diag, -EINVAL, AT_NOWHERE, "'%s' is no name for a digest", o->inode_digest);
+	return err;
 }
 
 /* The records, each at a multiple of 4. */
@@ -176,6 +179,11 @@ static int digest_node(struct digest *d, struct node *node)
 	uint8_t value[7 + SHA256_SIZE] = "sha256:";
 	int err;
 
+	/* an empty file has no digest, and what the source calls so is none */
+	if (!node->size) {
+		erofs_xattr_remove(node, name);
+		return 0;
+	}
 	if (find_size(&d->sizes, node->size)->count <= d->w->o->xattr_tolerance)
 		return erofs_xattr_promise(d->w, node, name, value, sizeof(value));
 	err = hash_node(d, node, value + 7);
@@ -194,7 +202,7 @@ static int each_file(struct digest *d, int (*act)(struct digest *d, struct node 
 		for (i = 0; !err && i < dir->nchildren; i++) {
 			struct node *child = dir->children[i];
 
-			if (S_ISREG(child->mode) && !child->link && child->size)
+			if (S_ISREG(child->mode) && !child->link)
 				err = act(d, child);
 		}
 	}

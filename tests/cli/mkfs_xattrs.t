@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import sys
+import tarfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
@@ -119,16 +120,108 @@ def _():
     expect(fsck('--workers=2', '--no-sbcrc', '--xattr-inode-digest', save(bytes(data))), 4)
 
 
-@test('--xattr-inode-digest: an attribute of that name in the source is replaced')
+def stale():
+    """Files of every kind that have an attribute where their digest is to be."""
+    top = fresh('src', make=True, mode=0o755)
+    forest.write(os.path.join(top, 'one'), b'contents')
+    forest.write(os.path.join(top, 'empty'), b'')
+    forest.write(os.path.join(top, 'bare'), b'')
+    for n in range(4):
+        forest.write(os.path.join(top, 'same%d' % n), b'equal' * 1000)
+    os.mkdir(os.path.join(top, 'dir'))
+    for name in ('one', 'empty', 'same0', 'same1', 'dir'):
+        os.setxattr(os.path.join(top, name), 'user.digest', b'a lie')
+    os.setxattr(os.path.join(top, 'empty'), 'user.other', b'stays')
+    os.link(os.path.join(top, 'empty'), os.path.join(top, 'name of empty'))
+    return top
+
+
+def attributes(image):
+    """What its files have after an extraction: {name: {attribute: value}}"""
+    out = fresh('out')
+    expect(fsck('--workers=2', '--xattrs', '--extract=' + out, image), 0)
+    try:
+        return {name: {key: os.getxattr(os.path.join(out, name), key) for key in
+                       os.listxattr(os.path.join(out, name)) if key.startswith('user.')} for name in os.listdir(out)}
+    finally:
+        tree.remove(out)
+
+
+def archive_of(top):
+    """As tar: of what is there twice, once with another attribute; and one that says it twice."""
+    file = fresh('tar')
+    with tarfile.open(file, 'w', format=tarfile.PAX_FORMAT) as out:
+        for name in sorted(os.listdir(top)):
+            path = os.path.join(top, name)
+            info = out.gettarinfo(path, name)
+            for key in os.listxattr(path):
+                if key.startswith('user.'):
+                    info.pax_headers['SCHILY.xattr.' + key] = os.getxattr(path, key).decode()
+                    info.pax_headers['LIBARCHIVE.xattr.' + key] = 'YSBsaWUgYWdhaW4='
+            out.addfile(info, open(path, 'rb') if info.isreg() else None)
+    return file
+
+
+@test('--xattr-inode-digest: an attribute of that name in the source is replaced; empty files have none')
 def _():
     if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
         raise Skip('built without libcrypto')
+    top = stale()
+    archive = archive_of(top)
+    for words in ([], ['-x0'], ['-zlz4', '-Eall-fragments,dedupe'], ['--chunksize=4096'], ['--hard-dereference'],
+                  ['--tar=f'], ['--tar=f', '-x0', '-zlz4']):
+        image = fresh('img')
+        expect(make(*FIXED, '--verify', '--xattr-inode-digest=user.digest', *words, image,
+                    archive if '--tar=f' in words else top), 0, silent=True)
+        expect(fsck('--workers=2', '--strict', '--xattr-inode-digest', image), 0)
+        got = attributes(image)
+        of = {data: {'user.digest': b'sha256:' + hashlib.sha256(data).digest()} for data in (b'contents', b'equal' * 1000)}
+        kept = got['empty'].pop('user.other')
+        check(kept in (b'stays', b'a lie again'), str(kept))
+        got.pop('name of empty')
+        # of folders it is no digest, and none of ours
+        check(got.pop('dir')['user.digest'] in (b'a lie', b'a lie again'))
+        is_(got, {'one': of[b'contents'], 'empty': {}, 'bare': {}, **{'same%d' % n: of[b'equal' * 1000] for n in range(4)}},
+            str(words))
+
+
+@test('--xattr-inode-digest: fsck.erofs --verify expects it of files alone')
+def _():
+    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
+        raise Skip('built without libcrypto')
+    top = stale()
+    image = fresh('img')
+    expect(make(*FIXED, '--xattr-inode-digest=user.digest', image, top), 0, silent=True)
+    for name in ('one', 'empty', 'same0', 'same1'):
+        os.removexattr(os.path.join(top, name), 'user.digest')
+    words = ['--workers=2', '--verify=dir:' + top, '--verify-only=xattr']
+    expect(fsck(*words, image), 0)
+    os.removexattr(os.path.join(top, 'dir'), 'user.digest')
+    expect(fsck(*words, image), 4, '/dir: xattr.user.digest')
+
+
+@test('-x: with a negative number the source has no attributes, and what is added is shared as by default')
+def _():
     top = fresh('src', make=True, mode=0o755)
-    forest.write(os.path.join(top, 'one'), b'contents')
-    os.setxattr(os.path.join(top, 'one'), 'user.digest', b'a lie')
-    image = made('--xattr-inode-digest=user.digest', top=top,
-                 more=lambda e: {b'user.digest': b'sha256:' + bytes.fromhex(e.digest)})
-    expect(fsck('--workers=2', '--xattr-inode-digest', image), 0)
+    for n in range(3):
+        forest.write(os.path.join(top, 'd%d' % n, '.wh..wh..opq'), b'')
+        forest.write(os.path.join(top, 'd%d' % n, 'file'), b'')
+        os.setxattr(os.path.join(top, 'd%d' % n), 'user.x', b'value')
+    for words, wanted in ((['-x-1'], 16), (['-x', '-1'], 16), (['-x-9'], 16), (['-x1', '-x-9'], 16), (['-x2'], 20)):
+        image = fresh('img')
+        expect(make(*FIXED, '--aufs', *words, image, top), 0, silent=True)
+        is_(b'value' in open(image, 'rb').read(), words == ['-x2'], words)
+        is_(size(image, 'd1'), wanted, words)
+
+
+@test('--xattr-inode-digest: a name that no attribute has, or that is an ACL')
+def _():
+    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
+        raise Skip('built without libcrypto')
+    for name in ('user.', 'trusted.', 'system.posix_acl_access', 'system.posix_acl_default', ''):
+        image = fresh('img')
+        expect(make(*FIXED, '--xattr-inode-digest=' + name, image, TOP), 1, 'no name for a digest')
+        check(not os.path.exists(image))
 
 
 @test('--xattr-inode-digest: of equal contents stored once where -x says so, whatever else is as large')
@@ -147,7 +240,7 @@ def _():
                      more=lambda e: {b'user.digest': b'sha256:' + bytes.fromhex(e.digest)})
         expect(fsck('--workers=2', '--xattr-inode-digest', image), 0)
         data = open(image, 'rb').read()
-        most = {'-x0': 0, '-x1': 1, '-x3': 3, '-x4': 4, '-x': 1}.get(words[0] if words else '', 2)
+        most = {'-x0': 0, '-x1': 1, '-x3': 3, '-x4': 4}.get(words[0] if words else '', 2)
         for text, count in ((b'same' * 2000, 4), (b'twin' * 999, 2), (b'like' * 999, 1), (large, 1)):
             is_(data.count(hashlib.sha256(text).digest()), 1 if count > most else count, str(words))
 
