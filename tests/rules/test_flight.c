@@ -11,26 +11,12 @@
 #include <cmocka.h>
 
 #include "engine/flight.h"
-#include "engine/workers.h"
+#include "tasks.h"
 
 static const char *const settings[] = { "1", "2", "3", "percpu", "unbound", "8" };
 
 #define SETTINGS (sizeof(settings) / sizeof(*settings))
 #define MIB ((size_t)1 << 20)
-
-/* An image of zeros that is large enough for threads; nothing is read from it. */
-static struct erofs_image *fake_image(void)
-{
-	struct erofs_image *img = calloc(1, sizeof(*img));
-
-	img->super = calloc(1, sizeof(*img->super));
-	img->devs = calloc(1, sizeof(*img->devs));
-	img->ndevs = 1;
-	img->devs[0].size = UINT64_C(1) << 30;
-	img->blkbits = 12;
-	img->blksz = 4096;
-	return img;
-}
 
 struct sample {
 	struct parcel parcel;
@@ -118,9 +104,7 @@ static void end(struct trip *t)
 {
 	erofs_job_end(t->job);
 	erofs_engine_free(t->eng);
-	free(t->img->super);
-	free(t->img->devs);
-	free(t->img);
+	free_image(t->img);
 	assert_int_equal(t->released, t->sent);
 	assert_int_equal(atomic_load(&t->bytes), 0);
 }
