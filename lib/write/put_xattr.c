@@ -153,24 +153,41 @@ int erofs_xattr_add(struct writer *w, struct node *node, const char *name, const
 	return x ? append_item(node, x) : -ENOMEM;
 }
 
-static void drop_named(struct node *node, uint8_t index, const void *suffix, size_t len)
+/* Take away those of which @is_dropped says so. */
+static void filter(struct node *node, bool (*is_dropped)(const struct xattr_item *x, const void *arg), const void *arg)
 {
 	uint32_t i, n = 0;
 
 	for (i = 0; i < node->nxattrs; i++) {
-		struct xattr_item *x = node->xattrs[i];
-
-		if (x->index == index && x->name_len == len && !memcmp(x->bytes, suffix, len))
-			x->refs--;
+		if (is_dropped(node->xattrs[i], arg))
+			node->xattrs[i]->refs--;
 		else
-			node->xattrs[n++] = x;
+			node->xattrs[n++] = node->xattrs[i];
 	}
 	node->nxattrs = n;
+	if (n)
+		return;
+	/* the room of an array is told by its count */
+	free(node->xattrs);
+	node->xattrs = NULL;
+}
+
+struct full_name {
+	const void *suffix;
+	size_t len;
+	uint8_t index;
+};
+
+static bool has_name(const struct xattr_item *x, const void *arg)
+{
+	const struct full_name *name = arg;
+
+	return x->index == name->index && x->name_len == name->len && !memcmp(x->bytes, name->suffix, name->len);
 }
 
 void erofs_xattr_remove(struct node *node, const struct xattr_prefix *name)
 {
-	drop_named(node, name->base, name->infix, name->len);
+	filter(node, has_name, &(struct full_name){ name->infix, name->len, name->base });
 }
 
 /* @x may be NULL: there was no memory for it. */
@@ -178,7 +195,7 @@ static int replace_item(struct node *node, struct xattr_item *x)
 {
 	if (!x)
 		return -ENOMEM;
-	drop_named(node, x->index, x->bytes, x->name_len);
+	filter(node, has_name, &(struct full_name){ x->bytes, x->name_len, x->index });
 	return append_item(node, x);
 }
 
@@ -222,30 +239,24 @@ void erofs_xattr_name(const struct xattr_item *x, char name[XATTR_ITEM_NAME])
 				 (const char *)x->bytes);
 }
 
-static bool has_dropped_name(const struct xattr_item *x, bool (*is_dropped)(const char *name))
+struct name_test {
+	bool (*is_dropped)(const char *name);	/* NULL: all are */
+};
+
+static bool has_dropped_name(const struct xattr_item *x, const void *arg)
 {
+	const struct name_test *test = arg;
 	char name[XATTR_ITEM_NAME];
 
+	if (!test->is_dropped)
+		return true;
 	erofs_xattr_name(x, name);
-	return is_dropped(name);
+	return test->is_dropped(name);
 }
 
 void erofs_xattr_drop(struct node *node, bool (*is_dropped)(const char *name))
 {
-	uint32_t i, n = 0;
-
-	for (i = 0; i < node->nxattrs; i++) {
-		if (!is_dropped || has_dropped_name(node->xattrs[i], is_dropped))
-			node->xattrs[i]->refs--;
-		else
-			node->xattrs[n++] = node->xattrs[i];
-	}
-	node->nxattrs = n;
-	if (n)
-		return;
-	/* the room of an array is told by its count */
-	free(node->xattrs);
-	node->xattrs = NULL;
+	filter(node, has_dropped_name, &(struct name_test){ is_dropped });
 }
 
 int erofs_xattr_copy(struct node *to, const struct node *from)
