@@ -239,7 +239,7 @@ static void done_with(struct compare_lane *l)
 
 static void fill_range(struct compare_lane *l, struct compare_parcel *p)
 {
-	const struct compare_item *item = &p->items[0];
+	struct compare_item *item = &p->items[0];
 	struct wanted w = { 0 };
 
 	if (p->hashes) {
@@ -250,8 +250,8 @@ static void fill_range(struct compare_lane *l, struct compare_parcel *p)
 		p->failed = true;
 		return;
 	}
-	p->is_other = !(w.has & EROFS_COMPARE_DATA) || !S_ISREG(w.mode) || w.size != item->ino.size;
-	if (!p->is_other)
+	item->is_other = !(w.has & EROFS_COMPARE_DATA) || !S_ISREG(w.mode) || w.size != item->ino.size;
+	if (!item->is_other)
 		erofs_compare_range(l, p, &w);
 }
 

@@ -121,7 +121,7 @@ static int deliver_range(struct compare *c, struct compare_parcel *p)
 
 	if (!p->from)
 		c->large_told = c->large_lost = false;
-	if (p->is_other && !p->failed && !c->large_other) {
+	if (p->items[0].is_other && !p->failed && !c->large_other) {
 		/* it was what it should be when it was looked at */
 		c->large_other = c->failed = true;
 		erofs_diag_fail_path(c->diag, -ESTALE, path_of(p, &p->items[0]), "it changed while it was compared");
@@ -186,7 +186,7 @@ struct compare_parcel *erofs_compare_new_parcel(struct compare *c)
 	p->names.len = p->facts.len = p->notes.len = 0;
 	p->count = 0;
 	p->parcel.bytes = 0;
-	p->is_range = p->hashes = p->is_other = p->last = p->damaged = p->failed = false;
+	p->is_range = p->hashes = p->last = p->damaged = p->failed = false;
 	p->bytes = p->zeros = 0;
 	p->err = 0;
 	return p;

@@ -102,7 +102,7 @@ struct compare_item {
 	bool optional;			/* need not be */
 	bool ignore;			/* what is below it does not matter */
 	bool in_ranges;			/* contents follow in parcels of their own */
-	bool is_other;			/* these are not compared: type or size differ */
+	bool is_other;			/* type or size differ: contents are not compared */
 	bool no_data;			/* contents are not compared */
 	unsigned int kind;		/* DIRENT_…, as far as the source knows before it looks */
 	struct erofs_inode ino;		/* if it is there */
@@ -124,7 +124,6 @@ struct compare_parcel {
 	size_t count, room;
 	bool is_range, last;		/* [from, to) of items[0] */
 	bool hashes;			/* of which only hashes are wanted */
-	bool is_other;			/* its file has another type or size by now */
 	uint64_t from, to;
 	uint64_t zeros;			/* digests: a hole of so many bytes */
 	uint64_t la;			/* digests: of the first byte in part */
