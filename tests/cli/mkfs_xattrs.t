@@ -42,6 +42,11 @@ def source():
 TOP = source()
 
 
+def need_libcrypto():
+    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
+        raise Skip('built without libcrypto')
+
+
 def made(*words, top=TOP, more=None):
     """An image that shows the source in Linux; more: attributes that are added to regular files."""
     image = fresh('img')
@@ -105,8 +110,7 @@ def _():
 
 @test('--xattr-inode-digest: of contents, hidden or under a name; fsck.erofs checks them')
 def _():
-    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
-        raise Skip('built without libcrypto')
+    need_libcrypto()
     hidden = made('--xattr-inode-digest')
     expect(fsck('--workers=2', '--xattr-inode-digest', hidden), 0)
     check({'ishare_xattrs', 'xattr_prefixes'} <= features(hidden))
@@ -164,8 +168,7 @@ def archive_of(top):
 
 @test('--xattr-inode-digest: an attribute of that name in the source is replaced; empty files have none')
 def _():
-    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
-        raise Skip('built without libcrypto')
+    need_libcrypto()
     top = stale()
     archive = archive_of(top)
     for words in ([], ['-x0'], ['-zlz4', '-Eall-fragments,dedupe'], ['--chunksize=4096'], ['--hard-dereference'],
@@ -187,8 +190,7 @@ def _():
 
 @test('--xattr-inode-digest: fsck.erofs --verify expects it of files alone')
 def _():
-    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
-        raise Skip('built without libcrypto')
+    need_libcrypto()
     top = stale()
     image = fresh('img')
     expect(make(*FIXED, '--xattr-inode-digest=user.digest', image, top), 0, silent=True)
@@ -216,8 +218,7 @@ def _():
 
 @test('--xattr-inode-digest: a name that no attribute has, or that is an ACL')
 def _():
-    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
-        raise Skip('built without libcrypto')
+    need_libcrypto()
     for name in ('user.', 'trusted.', 'system.posix_acl_access', 'system.posix_acl_default', ''):
         image = fresh('img')
         expect(make(*FIXED, '--xattr-inode-digest=' + name, image, TOP), 1, 'no name for a digest')
@@ -226,8 +227,7 @@ def _():
 
 @test('--xattr-inode-digest: of equal contents stored once where -x says so, whatever else is as large')
 def _():
-    if 'libcrypto' in make('--quiet', '--xattr-inode-digest', fresh(), TOP).text:
-        raise Skip('built without libcrypto')
+    need_libcrypto()
     top = fresh('src', make=True, mode=0o755)
     large = b''.join(hashlib.sha512(b'%d' % n).digest() for n in range(1 << 17))
     for name, data in (('none', b''), ('one', b'1'), ('large', large), ('long', large + b'!'),

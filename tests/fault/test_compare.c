@@ -358,11 +358,10 @@ static bool tell_growth(const char *workers)
 		run(&settings[0], K_SIZE, n, workers, &o);
 		if (!o.hit)
 			break;
-		if (!o.err || (!o.failures && !o.ntold))
-			printf("# size %ld: %d, %u differences, %u failures\n", n, o.err, o.ntold,
-			       (unsigned int)o.failures);
-		if (!o.err || (!o.failures && !o.ntold))
-			return false;
+		if (o.err && (o.failures || o.ntold))
+			continue;
+		printf("# size %ld: %d, %u differences, %u failures\n", n, o.err, o.ntold, (unsigned int)o.failures);
+		return false;
 	}
 	return n > 3 && n < 100;
 }
